@@ -1,0 +1,144 @@
+// Package contract is what the operator, the shim in the Slurm image and the kubectl plugin agree on:
+// labels, annotations, container names, environment variables, ports, paths and exit codes. It imports
+// nothing, so that each of the three can depend on it and on none of the others.
+package contract
+
+// Labels on every object that belongs to a cluster.
+const (
+	// LabelCluster names the SlurmCluster an object belongs to.
+	LabelCluster = "slurmcluster.dev/cluster"
+	// LabelRole is one of the Role constants.
+	LabelRole = "slurmcluster.dev/role"
+	// LabelNodeSet names the node set of a slurmd pod.
+	LabelNodeSet = "slurmcluster.dev/node-set"
+	// LabelNode is the Slurm node name of a slurmd pod, which is also its hostname.
+	LabelNode = "slurmcluster.dev/node"
+)
+
+// Values of LabelRole.
+const (
+	RoleController = "controller"
+	RoleSlurmd     = "slurmd"
+)
+
+// Annotations.
+const (
+	// AnnotationTemplateHash is the hash of what a slurmd pod was built from; a pod whose hash differs
+	// from the wanted one is replaced.
+	AnnotationTemplateHash = "slurmcluster.dev/template-hash"
+	// AnnotationConfigHash is the hash of the Slurm configuration files. On the controller pod it also
+	// makes the kubelet refresh the mounted files at once instead of within a minute.
+	AnnotationConfigHash = "slurmcluster.dev/config-hash"
+)
+
+// Container names.
+const (
+	ContainerSlurmctld  = "slurmctld"
+	ContainerSlurmd     = "slurmd"
+	ContainerMunged     = "munged"
+	ContainerSlurmrestd = "slurmrestd"
+)
+
+// Environment variables that the operator sets and the shim reads.
+const (
+	// EnvController is host:port of slurmctld for slurmd's --conf-server, a Service IP.
+	EnvController = "SLURMCLUSTER_CONTROLLER"
+	// EnvNodeFeatures is a comma-separated list of Slurm features of the node.
+	EnvNodeFeatures = "SLURMCLUSTER_NODE_FEATURES"
+	// EnvConfigHash is the hash of the configuration that the operator mounted when it made the pod.
+	EnvConfigHash = "SLURMCLUSTER_CONFIG_HASH"
+)
+
+// Ports.
+const (
+	PortSlurmctld  = 6817
+	PortSlurmd     = 6818
+	PortSlurmrestd = 6820
+	// PortAgent is where the shim in front of slurmctld answers AgentPathConfig.
+	PortAgent = 6821
+	// PortSrunFirst and PortSrunLast bound the ports that srun listens on (SrunPortRange).
+	PortSrunFirst = 60001
+	PortSrunLast  = 63000
+)
+
+// AgentPathConfig is the HTTP path at which the shim in front of slurmctld reports AgentConfig as JSON.
+const AgentPathConfig = "/config"
+
+// AgentConfig is what slurmctld's shim reports: which configuration runs, and why a newer one does not.
+type AgentConfig struct {
+	// RunningHash is the hash of the configuration that slurmctld was last told to use.
+	RunningHash string `json:"runningHash"`
+	// RejectedHash is the hash of a newer configuration that was not applied; empty if there is none.
+	RejectedHash string `json:"rejectedHash,omitempty"`
+	// Reason says in a sentence why RejectedHash was not applied.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Users of the images. Every daemon of a SingleUser cluster runs as UserID; slurmrestd refuses to run
+// as SlurmUser or in its groups, so it has an id of its own.
+const (
+	UserName         = "user"
+	UserID           = 1000
+	GroupID          = 1000
+	SlurmrestdUserID = 1001
+	// VolumeGroupID is the pods' fsGroup. It is nobody's primary group: slurmrestd would refuse it.
+	VolumeGroupID = 1002
+)
+
+// Paths inside the Slurm image.
+const (
+	// HomeDir is the user's home directory and the working directory of shells and jobs.
+	HomeDir = "/home/user"
+	// KeyDir is where the cluster's Secret is mounted.
+	KeyDir = "/run/secrets/slurmcluster"
+	// ConfigDir holds the configuration that clients inside the controller pod use; slurmctld is
+	// 127.0.0.1 in it, so that a waiting srun is called back in its own pod.
+	ConfigDir = "/etc/slurm"
+	// ServedConfigDir holds the configuration that slurmctld runs with and hands to every slurmd.
+	ServedConfigDir = "/etc/slurmctld"
+	// StateDir is slurmctld's volume; StateSaveLocation is a directory below it that slurmctld owns.
+	StateDir = "/var/lib/slurmctld"
+	// SpoolDir is slurmd's volume; SlurmdSpoolDir is a directory below it that slurmd owns.
+	SpoolDir = "/var/spool/slurmd"
+	// MungeDir is the volume that munged and its clients share; the socket lies in a directory below it.
+	MungeDir = "/run/munge"
+	// MungeSocket is the socket of the pod's munged.
+	MungeSocket = MungeDir + "/socket/munge.socket.2"
+	// RunDir is a writable in-memory volume of the pod's main container, where Slurm's tools look for a
+	// configuration that slurmd fetched (RunDir/conf).
+	RunDir = "/run/slurm"
+	// JWTKeyPath is the copy of the JWT key that slurmctld reads.
+	JWTKeyPath = RunDir + "/keys/" + KeyJWT
+	// TerminationLog is where a process leaves its last words for the kubelet.
+	TerminationLog = "/dev/termination-log"
+)
+
+// Keys of a cluster's Secret.
+const (
+	KeyMunge = "munge.key"
+	KeyJWT   = "jwt_hs256.key"
+)
+
+// Files of a cluster's ConfigMap. FileSlurmConfLocal is slurm.conf for clients in the controller pod.
+const (
+	FileSlurmConf      = "slurm.conf"
+	FileSlurmConfLocal = "slurm-local.conf"
+	FileCgroupConf     = "cgroup.conf"
+)
+
+// ReasonPrefix starts the reason of every drain or down that the operator sets. A node with another
+// reason is an administrator's and is left alone.
+const ReasonPrefix = "slurmcluster: "
+
+// ReasonRegistering is the reason with which a node registers, drained, until the operator has seen it
+// and resumes it; resuming starts Slurm's scheduler, which registering alone does not.
+const ReasonRegistering = ReasonPrefix + "registering"
+
+// Exit codes of slurmd-shim.
+const (
+	// ExitUnusable means that no usable node can be made from what the kernel grants; a sentence on
+	// standard error says why.
+	ExitUnusable = 2
+	// ExitConfig means that an input (flag, environment, mounted file) is wrong or missing.
+	ExitConfig = 3
+)
