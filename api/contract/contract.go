@@ -100,10 +100,13 @@ const (
 	StateDir = "/var/lib/slurmctld"
 	// SpoolDir is slurmd's volume; SlurmdSpoolDir is a directory below it that slurmd owns.
 	SpoolDir = "/var/spool/slurmd"
-	// MungeDir is the volume that munged and its clients share; the socket lies in a directory below it.
-	MungeDir = "/run/munge"
+	// SharedDir is a volume that munged and its clients share.
+	SharedDir = "/run/slurmcluster"
+	// MungeDir is made by munged's own uid below the shared volume, because munged refuses the volume's
+	// own mode. In the image /run/munge, which clients have compiled in, is a link to it.
+	MungeDir = SharedDir + "/munge"
 	// MungeSocket is the socket of the pod's munged.
-	MungeSocket = MungeDir + "/socket/munge.socket.2"
+	MungeSocket = MungeDir + "/munge.socket.2"
 	// RunDir is a writable in-memory volume of the pod's main container, where Slurm's tools look for a
 	// configuration that slurmd fetched (RunDir/conf).
 	RunDir = "/run/slurm"
