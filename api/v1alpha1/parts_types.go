@@ -1,0 +1,205 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// NodeResources is what one node has.
+type NodeResources struct {
+	// cpu is how many CPUs the node has, at least one. Slurm offers whole CPUs: of 1500m it offers 1.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('1')) >= 0",message="cpu is at least 1: Slurm gives jobs whole CPUs, so a node with less could run none"
+	CPU resource.Quantity `json:"cpu"`
+
+	// memory is how much memory the node has, at least 128Mi.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('128Mi')) >= 0",message="memory is at least 128Mi: slurmd and a job's shell need that much"
+	Memory resource.Quantity `json:"memory"`
+}
+
+// PodTemplate is what pods have beyond what the operator gives them.
+type PodTemplate struct {
+	// labels of the pods. Keys under slurmcluster.dev are the operator's.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('slurmcluster.dev/'))",message="labels under slurmcluster.dev/ are the operator's"
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// annotations of the pods. Keys under slurmcluster.dev are the operator's.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('slurmcluster.dev/'))",message="annotations under slurmcluster.dev/ are the operator's"
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// nodeSelector chooses the Kubernetes nodes.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// affinity chooses the Kubernetes nodes.
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+
+	// tolerations let the pods onto tainted Kubernetes nodes.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// env is set for slurmd, and so for Prolog and Epilog; jobs get the environment of their submission.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Env []EnvVar `json:"env,omitempty"`
+}
+
+// EnvVar is an environment variable.
+type EnvVar struct {
+	// name of the variable.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_]*$') && !self.startsWith('SLURMCLUSTER_')",message="the name of a variable has letters, digits and '_'; names that start with SLURMCLUSTER_ are the operator's"
+	Name string `json:"name"`
+	// value of the variable.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Value string `json:"value,omitempty"`
+}
+
+// PartitionState is whether a partition takes and runs jobs, in Slurm's words.
+// +kubebuilder:validation:Enum=UP;DOWN;DRAIN;INACTIVE
+type PartitionState string
+
+// Partition is a queue.
+type Partition struct {
+	// name of the partition.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z][-A-Za-z0-9_]*$') && self.lowerAscii() != 'default'",message="a partition's name starts with a letter and has only letters, digits, '-' and '_'; DEFAULT is taken by Slurm"
+	Name string `json:"name"`
+
+	// nodeSets are the node sets whose nodes the partition uses. Default: all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	NodeSets []NodeSetName `json:"nodeSets,omitempty"`
+
+	// default makes this the partition of jobs that name none. Without any, it is the first.
+	// +optional
+	Default bool `json:"default,omitempty"`
+
+	// maxTime is the longest time a job may run: minutes, or Slurm's days-hours:minutes:seconds.
+	// +optional
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(UNLIMITED|INFINITE|([0-9]{1,5}-)?[0-9]{1,6}(:[0-9]{1,2}){0,2})$')",message="a time is minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes, days-hours:minutes:seconds or UNLIMITED"
+	MaxTime string `json:"maxTime,omitempty"`
+
+	// defaultTime is the time limit of jobs that ask for none, written like maxTime.
+	// +optional
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(UNLIMITED|INFINITE|([0-9]{1,5}-)?[0-9]{1,6}(:[0-9]{1,2}){0,2})$')",message="a time is minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes, days-hours:minutes:seconds or UNLIMITED"
+	DefaultTime string `json:"defaultTime,omitempty"`
+
+	// maxNodes is the largest number of nodes a job may have.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxNodes *int32 `json:"maxNodes,omitempty"`
+
+	// priorityTier: jobs of a higher tier are started first (Slurm's PriorityTier).
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65533
+	PriorityTier *int32 `json:"priorityTier,omitempty"`
+
+	// state of the partition. Default: UP.
+	// +optional
+	State PartitionState `json:"state,omitempty"`
+}
+
+// NodeSetName is the name of a node set.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=16
+type NodeSetName string
+
+// ControllerSpec is the pod of slurmctld.
+type ControllerSpec struct {
+	// resources of the slurmctld container.
+	// +optional
+	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
+
+	// storage keeps the queue on a volume, so that it outlives the pod. Without it, the queue is lost with
+	// the pod (not with a restart of slurmctld in it).
+	// +optional
+	Storage *ControllerStorage `json:"storage,omitempty"`
+
+	// template is what the controller pod has beyond the usual.
+	// +optional
+	Template PodTemplate `json:"template,omitzero"`
+}
+
+// ControllerStorage is the volume of slurmctld's state.
+//
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.controller.storage cannot change; create a new cluster"
+type ControllerStorage struct {
+	// size of the volume.
+	// +optional
+	// +kubebuilder:default="1Gi"
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",message="size is a quantity above zero, such as 1Gi"
+	Size resource.Quantity `json:"size,omitempty"`
+
+	// storageClassName is the class of the volume. Default: the cluster's default class.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	StorageClassName *string `json:"storageClassName,omitempty"`
+
+	// keep says whether the volume outlives the SlurmCluster object.
+	// +optional
+	Keep bool `json:"keep,omitempty"`
+}
+
+// SharedVolume is a directory that all pods of the cluster share.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.persistentVolumeClaim), has(self.configMap), has(self.secret)].filter(x, x).size() == 1",message="a volume has exactly one of persistentVolumeClaim, configMap and secret"
+type SharedVolume struct {
+	// name of the volume.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a volume's name has only lower-case letters, digits and '-'"
+	Name string `json:"name"`
+
+	// mountPath is where it is mounted, for example /home/user.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/[^:,\\\\x00-\\\\x1f]+$') && !self.contains('..')",message="mountPath is an absolute path without ':' and '..'"
+	// +kubebuilder:validation:XValidation:rule="!(self.matches('^/(proc|sys|dev|usr|bin|sbin|lib|lib64|run|etc)(/.*)?$') || self.matches('^/var/(lib/slurmctld|spool/slurmd)(/.*)?$'))",message="mountPath lies where the system or Slurm keeps its own files; choose another, such as /data"
+	MountPath string `json:"mountPath"`
+
+	// readOnly mounts it read-only.
+	// +optional
+	ReadOnly bool `json:"readOnly,omitempty"`
+
+	// subPath is the directory inside the volume.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.contains('..')",message="subPath is a relative path without '..'"
+	SubPath string `json:"subPath,omitempty"`
+
+	// persistentVolumeClaim is a claim in the cluster's namespace.
+	// +optional
+	PersistentVolumeClaim *corev1.PersistentVolumeClaimVolumeSource `json:"persistentVolumeClaim,omitempty"`
+
+	// configMap is a ConfigMap in the cluster's namespace.
+	// +optional
+	ConfigMap *corev1.ConfigMapVolumeSource `json:"configMap,omitempty"`
+
+	// secret is a Secret in the cluster's namespace.
+	// +optional
+	Secret *corev1.SecretVolumeSource `json:"secret,omitempty"`
+}

@@ -1,0 +1,183 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// SlurmCluster is a Slurm cluster that runs in pods: slurmctld in one, a slurmd in each of the others.
+//
+// +genclient
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=slurmclusters,singular=slurmcluster,shortName=slurm,categories=all
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.status.readyNodes`
+// +kubebuilder:printcolumn:name="Running",type=integer,JSONPath=`.status.jobs.running`
+// +kubebuilder:printcolumn:name="Pending",type=integer,JSONPath=`.status.jobs.pending`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40",message="a SlurmCluster's name has at most 40 characters, because its pods' names are made from it; choose a shorter metadata.name"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a SlurmCluster's name starts with a lower-case letter and has only lower-case letters, digits and '-', because its Services are named after it"
+type SlurmCluster struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the cluster that is wanted.
+	// +required
+	Spec SlurmClusterSpec `json:"spec"`
+
+	// status is the cluster that was last seen.
+	// +optional
+	Status SlurmClusterStatus `json:"status,omitzero"`
+}
+
+// SlurmClusterList is a list of clusters.
+//
+// +kubebuilder:object:root=true
+type SlurmClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the clusters.
+	Items []SlurmCluster `json:"items"`
+}
+
+// Tenancy says whose jobs a cluster runs.
+// +kubebuilder:validation:Enum=SingleUser
+type Tenancy string
+
+// TenancySingleUser means that every daemon and every job runs as one unprivileged user.
+const TenancySingleUser Tenancy = "SingleUser"
+
+// AuthType says how Slurm's daemons and clients know each other.
+// +kubebuilder:validation:Enum=Munge
+type AuthType string
+
+// AuthMunge is Slurm's auth/munge, with a munged in each pod.
+const AuthMunge AuthType = "Munge"
+
+// SlurmClusterSpec is the cluster that is wanted.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.partitions) || self.partitions.all(p, !has(p.nodeSets) || p.nodeSets.all(n, self.nodeSets.exists(s, s.name == n)))",message="a partition names a node set that does not exist; spec.partitions[].nodeSets takes names from spec.nodeSets"
+// +kubebuilder:validation:XValidation:rule="!has(self.partitions) || self.partitions.filter(p, has(p.default) && p.default).size() <= 1",message="only one partition can be the default"
+// +kubebuilder:validation:XValidation:rule="has(self.controller) && has(self.controller.storage) ? has(oldSelf.controller) && has(oldSelf.controller.storage) : !(has(oldSelf.controller) && has(oldSelf.controller.storage))",message="spec.controller.storage cannot be added or removed later, because the queue would be lost; create a new cluster"
+type SlurmClusterSpec struct {
+	// image is the Slurm image of every pod. Default: the image that the operator was installed with.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=500
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9][-a-zA-Z0-9._:/@]*$`
+	Image string `json:"image,omitempty"`
+
+	// imagePullPolicy is the Kubernetes pull policy of image.
+	// +optional
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+
+	// tenancy says whose jobs the cluster runs. SingleUser: everything runs as one unprivileged user and
+	// fits Pod Security "restricted".
+	// +optional
+	// +kubebuilder:default=SingleUser
+	Tenancy Tenancy `json:"tenancy,omitempty"`
+
+	// auth says how daemons and clients know each other.
+	// +optional
+	// +kubebuilder:default={type: Munge}
+	Auth AuthSpec `json:"auth,omitzero"`
+
+	// nodeSets are groups of equal nodes.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	NodeSets []NodeSet `json:"nodeSets"`
+
+	// partitions are the queues. Default: one partition named "main" over all node sets.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Partitions []Partition `json:"partitions,omitempty"`
+
+	// controller is the pod of slurmctld.
+	// +optional
+	Controller ControllerSpec `json:"controller,omitzero"`
+
+	// volumes are shared directories that every slurmd pod and the controller pod mount.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.mountPath == v.mountPath))",message="two volumes have the same mountPath; give each its own"
+	Volumes []SharedVolume `json:"volumes,omitempty"`
+
+	// config holds keys of slurm.conf, one value each. Keys that decide how the cluster is built belong to
+	// the operator and are refused.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[A-Za-z][A-Za-z0-9]{0,63}$'))",message="a key of spec.config is the name of a slurm.conf parameter: letters and digits only"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].matches('^[^\\\\x00-\\\\x1f\\\\x7f#]+$'))",message="a value of spec.config is one line of text, not empty, without control characters, newlines or '#'"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k.lowerAscii() in ['accountingstoragehost','accountingstoragepass','accountingstorageport','accountingstoragetype','accountingstorageuser','authaltparameters','authalttypes','authinfo','authtype','cgroupplugin','clustername','controlmachine','controladdr','backupcontroller','backupaddr','credtype','downnodes','frontendname','include','jobacctgathertype','maxnodecount','nodename','nodeset','partitionname','pluginDir','plugindir','plugstackconfig','proctracktype','resumeprogram','returntoservice','slurmctldhost','slurmctldlogfile','slurmctldpidfile','slurmctldport','slurmdlogfile','slurmdpidfile','slurmdport','slurmdspooldir','slurmduser','slurmuser','srunportrange','statesavelocation','suspendprogram','treewidth','switchtype','mcsplugin','slurmctldprimaryonprog','slurmctldprimaryoffprog','slurmdparameters','taskplugin','selecttype','topologyplugin','rebootprogram','x11parameters']))",message="spec.config holds a key that the operator sets itself; remove it (the reference lists these keys)"
+	Config map[string]ConfigValue `json:"config,omitempty"`
+}
+
+// ConfigValue is the value of a slurm.conf parameter, as it stands behind the "=".
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=1024
+type ConfigValue string
+
+// AuthSpec says how daemons and clients know each other.
+type AuthSpec struct {
+	// type is the authentication; it cannot change later.
+	// +optional
+	// +kubebuilder:default=Munge
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.auth.type cannot change; create a new cluster"
+	Type AuthType `json:"type,omitempty"`
+}
+
+// NodeSet is a group of equal nodes.
+type NodeSet struct {
+	// name of the set. Its nodes are <name>-0, <name>-1, ...
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a node set's name starts with a lower-case letter and has only lower-case letters, digits and '-'"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('-[0-9]+$')",message="a node set's name does not end in '-' and a number, because node names do"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['controller', 'login', 'all', 'default'])",message="controller, login, all and default are not names of node sets; choose another, such as cpu"
+	Name string `json:"name"`
+
+	// replicas is how many nodes are wanted.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=5000
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// resources of each node, both as requests and as limits of its pod. Slurm is told the same numbers,
+	// memory less a small reserve for the daemons.
+	// +required
+	Resources NodeResources `json:"resources"`
+
+	// features are Slurm features (constraints) of the nodes. The set's own name is always one.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	Features []Feature `json:"features,omitempty"`
+
+	// template is what the pods of this set have beyond the usual.
+	// +optional
+	Template PodTemplate `json:"template,omitzero"`
+}
+
+// Feature is the name of a Slurm feature.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=40
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][-A-Za-z0-9_.]*$`
+type Feature string

@@ -1,0 +1,143 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Types of conditions.
+const (
+	// ConditionReady is true when slurmctld answers and every wanted node is usable.
+	ConditionReady = "Ready"
+	// ConditionProgressing is true while the operator works towards the spec.
+	ConditionProgressing = "Progressing"
+	// ConditionDegraded is true when something needs a person, or was lost and is being replaced.
+	ConditionDegraded = "Degraded"
+)
+
+// Reasons of conditions.
+const (
+	// ReasonReady: slurmctld answers and every wanted node is usable.
+	ReasonReady = "Ready"
+	// ReasonStarting: pods of the cluster have not started yet.
+	ReasonStarting = "Starting"
+	// ReasonControllerUnavailable: slurmctld does not answer.
+	ReasonControllerUnavailable = "ControllerUnavailable"
+	// ReasonNodesNotReady: slurmctld answers, some wanted nodes are not usable.
+	ReasonNodesNotReady = "NodesNotReady"
+	// ReasonUpdating: nodes are being replaced or removed to follow the spec.
+	ReasonUpdating = "Updating"
+	// ReasonApplyingConfig: a new configuration is on its way to slurmctld.
+	ReasonApplyingConfig = "ApplyingConfig"
+	// ReasonWaitingForJobs: a change waits until jobs end, because carrying it out would end them.
+	ReasonWaitingForJobs = "WaitingForJobs"
+	// ReasonInvalidConfig: spec.config cannot be used.
+	ReasonInvalidConfig = "InvalidConfig"
+	// ReasonImageUnavailable: an image cannot be pulled.
+	ReasonImageUnavailable = "ImageUnavailable"
+	// ReasonUnschedulable: Kubernetes has no room for a pod.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonVolumeUnavailable: a volume, or what it refers to, does not exist or cannot be mounted.
+	ReasonVolumeUnavailable = "VolumeUnavailable"
+	// ReasonPodsRefused: the API server refused a pod, for example by quota or Pod Security.
+	ReasonPodsRefused = "PodsRefused"
+	// ReasonContainerFailing: a container of a pod ends again and again.
+	ReasonContainerFailing = "ContainerFailing"
+	// ReasonNameConflict: an object that the cluster needs exists already and belongs to somebody else.
+	ReasonNameConflict = "NameConflict"
+	// ReasonApplyFailed: the API server refused an object that the cluster needs.
+	ReasonApplyFailed = "ApplyFailed"
+	// ReasonNodeLost: a node was lost and is being replaced.
+	ReasonNodeLost = "NodeLost"
+	// ReasonAsExpected: nothing to do and nothing wrong.
+	ReasonAsExpected = "AsExpected"
+)
+
+// SlurmClusterStatus is the cluster that was last seen.
+type SlurmClusterStatus struct {
+	// observedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are Ready, Progressing and Degraded.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// nodes is how many nodes the spec wants.
+	// +optional
+	Nodes *int32 `json:"nodes,omitempty"`
+
+	// readyNodes is how many of the wanted nodes are usable by Slurm.
+	// +optional
+	ReadyNodes *int32 `json:"readyNodes,omitempty"`
+
+	// cpus is how many CPUs Slurm has on usable nodes.
+	// +optional
+	CPUs *int32 `json:"cpus,omitempty"`
+
+	// nodeSets counts the nodes of each node set.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	NodeSets []NodeSetStatus `json:"nodeSets,omitempty"`
+
+	// jobs counts jobs, as slurmctld last told.
+	// +optional
+	Jobs JobCounts `json:"jobs,omitzero"`
+
+	// slurmVersion is the version of the running slurmctld.
+	// +optional
+	SlurmVersion string `json:"slurmVersion,omitempty"`
+
+	// configHash is the hash of the configuration that slurmctld runs with.
+	// +optional
+	ConfigHash string `json:"configHash,omitempty"`
+
+	// endpoints are the addresses of the cluster's services.
+	// +optional
+	Endpoints Endpoints `json:"endpoints,omitzero"`
+}
+
+// NodeSetStatus counts the nodes of a node set.
+type NodeSetStatus struct {
+	// name of the node set.
+	// +required
+	Name string `json:"name"`
+	// wanted is how many nodes the spec wants.
+	// +required
+	Wanted int32 `json:"wanted"`
+	// ready is how many of them are usable by Slurm.
+	// +required
+	Ready int32 `json:"ready"`
+	// idle is how many run nothing.
+	// +optional
+	Idle int32 `json:"idle,omitempty"`
+	// allocated is how many run jobs, on all or some of their CPUs.
+	// +optional
+	Allocated int32 `json:"allocated,omitempty"`
+	// draining is how many take no new job.
+	// +optional
+	Draining int32 `json:"draining,omitempty"`
+	// down is how many Slurm cannot use.
+	// +optional
+	Down int32 `json:"down,omitempty"`
+}
+
+// JobCounts counts jobs.
+type JobCounts struct {
+	// running is how many jobs run. A task of an array counts as a job.
+	// +required
+	Running int32 `json:"running"`
+	// pending is how many jobs wait.
+	// +required
+	Pending int32 `json:"pending"`
+}
+
+// Endpoints are addresses inside Kubernetes.
+type Endpoints struct {
+	// slurmctld is host:port of slurmctld.
+	// +optional
+	Slurmctld string `json:"slurmctld,omitempty"`
+	// rest is the URL of slurmrestd.
+	// +optional
+	REST string `json:"rest,omitempty"`
+}
