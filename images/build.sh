@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# shellcheck disable=SC2016 # What stands in single quotes is expanded by mmdebstrap and dpkg-query.
+# Builds the images as docker-archive tars. It needs no registry, no systemd and no container runtime.
+# An image whose inputs did not change is not built again; REFRESH=1 builds everything anew, for newer
+# Debian packages.
+set -euo pipefail
+
+usage() {
+	cat <<-'TEXT'
+		usage: images/build.sh slurm SUITE OUT.tar     (SUITE: trixie has Slurm 24.11, forky 26.05)
+		       images/build.sh operator OUT.tar
+
+		IMAGE_PREFIX       where the image names start   (localhost/slurmcluster)
+		BASE               base image of slurm           (docker.io/library/debian:SUITE-slim)
+		REFRESH=1          use nothing from an earlier build
+		SOURCE_DATE_EPOCH  time stamp of the image's files (0)
+	TEXT
+	exit 64
+}
+
+die() {
+	echo "images/build.sh: $*" >&2
+	exit 1
+}
+
+need() { command -v "$1" >/dev/null || die "$1 is missing: $2"; }
+
+# run WHAT HINT COMMAND... reports one step: its duration, or on failure its last words and the hint.
+run() {
+	local what=$1 hint=$2 started=${EPOCHREALTIME//[!0-9]/} tenths
+	shift 2
+	if ! "$@" >"$work/log" 2>&1; then
+		tail -n 30 "$work/log" >&2
+		die "failed: $what. $hint"
+	fi
+	tenths=$(((${EPOCHREALTIME//[!0-9]/} - started) / 100000))
+	printf '%4d.%ds  %s\n' $((tenths / 10)) $((tenths % 10)) "$what"
+}
+
+# Without stamps of the version control a binary changes only when its source does.
+compile() {
+	need go 'install Go (https://go.dev/dl), the version that go.mod names, or newer'
+	run "compile $1" "Try: go build ./$1" \
+		env CGO_ENABLED=0 go -C "$repo" build -trimpath -buildvcs=false -ldflags '-s -w' -o "$work/context/$1" "./$1"
+	chmod 0755 "$work/context/$1"
+}
+
+# The host's way to Debian (proxies, validity of dates) serves the build and does not enter the image.
+apt_settings() {
+	: >"$work/apt.conf"
+	if command -v apt-config >/dev/null; then
+		apt-config dump | grep -iE '^Acquire::(Check-|Max-|Retries|https?::|[^ ]*proxy)' >"$work/apt.conf" || true
+	fi
+}
+
+bud() {
+	local options=(--layers --pull=false --network host --timestamp "$epoch")
+	[[ -z ${REFRESH:-} ]] || options+=(--no-cache)
+	buildah bud "${options[@]}" --file "$containerfile" "$@" "$work/context"
+}
+
+import_base() {
+	local container
+	container=$(buildah from scratch)
+	buildah add "$container" "$1" / && buildah commit --timestamp "$epoch" "$container" "$base"
+	buildah rm "$container"
+}
+
+# Where no registry answers, an image that is like Debian's own slim one is made under its name.
+ensure_base() {
+	local tar
+	if [[ -z ${REFRESH:-} ]] && buildah inspect --type image "$base" >/dev/null 2>&1; then return; fi
+	if timeout 120 buildah pull "$base" >"$work/log" 2>&1; then
+		echo "        pulled $base"
+		return
+	fi
+	[[ $base == */debian:"$suite"-slim ]] || die "cannot pull BASE=$base: $(tail -n 1 "$work/log")"
+	echo "        no registry has $base here: making it"
+	need mmdebstrap 'apt-get install mmdebstrap'
+	tar=$cache/base-$suite-$(cat "$0" "$work/apt.conf" | sha256sum | cut -c1-16).tar
+	if [[ ! -e $tar || -n ${REFRESH:-} ]]; then
+		run "mmdebstrap $suite" 'Can apt reach Debian from this machine? Try: apt-get update' \
+			env SOURCE_DATE_EPOCH="$epoch" mmdebstrap --variant=minbase --skip=output/dev \
+			--aptopt="$work/apt.conf" --customize-hook='rm -f "$1"/etc/apt/apt.conf.d/99mmdebstrap' \
+			--dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
+			--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+			"$suite" "$work/base.tar"
+		rm -f "$cache/base-$suite"-*.tar
+		mv "$work/base.tar" "$tar"
+	fi
+	run "import $base" 'Is there room on the disk of buildah'\''s storage?' import_base "$tar"
+}
+
+slurm_version() {
+	local container
+	container=$(buildah from --pull-never "$packages")
+	buildah run "$container" -- dpkg-query -W -f '${source:Upstream-Version}' slurmctld
+	buildah rm "$container" >/dev/null
+}
+
+build_slurm() {
+	local packages=$prefix/slurm-packages:$suite
+	local args=(--build-arg "SUITE=$suite" --build-arg "BASE=$base" --secret "id=apt.conf,src=$work/apt.conf")
+	apt_settings
+	ensure_base
+	run "packages of $suite" 'Can apt reach Debian from this machine? Try: apt-get update' \
+		bud "${args[@]}" --target packages --tag "$packages"
+	args+=(--build-arg "SLURM_VERSION=$(slurm_version)")
+	# The packages are anew by now; the second build takes them as they are.
+	REFRESH='' run "image $image" "Try: buildah bud -f $containerfile" bud "${args[@]}" --tag "$image"
+}
+
+build_operator() {
+	run "image $image" "Try: buildah bud -f $containerfile" bud --tag "$image"
+}
+
+# deliver gives the cached tar its wanted name, by a link where one file system holds both.
+deliver() {
+	[[ $tar -ef $out ]] || ln -f "$tar" "$out" 2>/dev/null || cp -f "$tar" "$out"
+	echo "        $image in $out"
+}
+
+case ${1:-}/$# in
+slurm/3) kind=slurm suite=$2 out=$3 binary=slurmd-shim ;;
+operator/2) kind=operator suite=dev out=$2 binary=operator ;;
+*) usage ;;
+esac
+
+repo=$(cd "$(dirname "$0")/.." && pwd)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/slurmcluster/images
+prefix=${IMAGE_PREFIX:-localhost/slurmcluster}
+epoch=${SOURCE_DATE_EPOCH:-0}
+base=${BASE:-docker.io/library/debian:$suite-slim}
+image=$prefix/$kind:$suite
+containerfile=$repo/images/$kind/Containerfile
+
+mkdir -p "$cache"
+work=$(mktemp -d "$cache/work.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/context"
+
+compile "$binary"
+key=$( (echo "$image $base $epoch" && cat "$0" "$containerfile" "$work/context/$binary") | sha256sum | cut -c1-16)
+tar=$cache/$kind-$suite-$key.tar
+if [[ -e $tar && -z ${REFRESH:-} ]]; then
+	echo '        nothing changed'
+	deliver
+	exit
+fi
+
+need buildah 'apt-get install buildah'
+# Neither a user session nor cgroups are there for certain; in a container overlay may not be either.
+export BUILDAH_ISOLATION=chroot
+buildah info >/dev/null 2>&1 || export STORAGE_DRIVER=vfs
+
+"build_$kind"
+run "write $out" "Is there room in $cache?" buildah push "$image" "docker-archive:$work/image.tar:$image"
+rm -f "$cache/$kind-$suite"-*.tar
+mv "$work/image.tar" "$tar"
+deliver
