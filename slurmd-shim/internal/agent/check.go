@@ -1,0 +1,84 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
+)
+
+// checkTimeout bounds one run of Slurm's parser, which takes 10 ms. It waits for files that are missing.
+const checkTimeout = 10 * time.Second
+
+// check asks Slurm's own parser about a staged configuration. Every command of Slurm reads all of slurm.conf
+// and loads the plugins that it shares with the daemons before it does anything: unknown keys, values that
+// are no numbers, broken node and partition lines, a SlurmUser who does not exist and contradictions between
+// options are found; names of slurmctld's own plugins, unknown nodes in partitions, gres.conf and
+// cgroup.conf are not, because only daemons read those.
+func (a *Agent) check(ctx context.Context, s staged) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, a.Check[0], a.Check[1:]...)
+	cmd.Env = append(launch.Env(), "SLURM_CONF="+filepath.Join(s.dir, contract.FileSlurmConf))
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	var failed *exec.ExitError
+	if !errors.As(err, &failed) || ctx.Err() != nil {
+		return fmt.Errorf("run %s to check the configuration: %w", a.Check[0], errors.Join(err, ctx.Err()))
+	}
+	return errors.New(explain(string(out), s.files[contract.FileSlurmConf]))
+}
+
+var (
+	speaker  = regexp.MustCompile(`^[a-z]+: (error|fatal): (_[a-z_]+: )?`)
+	fileLine = regexp.MustCompile(` in file \S*?([^/\s]+) line ([0-9]+)`)
+	confKey  = regexp.MustCompile(`^\s*([A-Za-z0-9_.]+)\s*[-*+/]?=`)
+	word     = regexp.MustCompile(`[A-Za-z0-9_.]+`)
+)
+
+// explain turns what Slurm's parser printed into a sentence with the line that it is about. The parser names
+// a file and a line for lines of several keys only; for the others it names the key.
+func explain(output, conf string) string {
+	var said []string
+	for line := range strings.Lines(output) {
+		text := strings.TrimSpace(speaker.ReplaceAllString(line, ""))
+		if text != "" && (len(said) == 0 || text != "Unable to process configuration file") {
+			said = append(said, text)
+		}
+	}
+	all := strings.Join(said, "; ")
+	if m := fileLine.FindStringSubmatch(all); m != nil {
+		return fmt.Sprintf("%s line %s: %s. Correct or remove that line", m[1], m[2], all)
+	}
+	for _, text := range said {
+		if n, line := lineOf(text, conf); n > 0 {
+			return fmt.Sprintf("%s line %d (%s): %s. Correct or remove that line", contract.FileSlurmConf, n, line, all)
+		}
+	}
+	return fmt.Sprintf("%s: %s. Correct it", contract.FileSlurmConf, all)
+}
+
+// lineOf finds the last line of conf whose key stands in the text as a word; 0 if there is none.
+func lineOf(text, conf string) (int, string) {
+	named := map[string]bool{}
+	for _, w := range word.FindAllString(text, -1) {
+		named[strings.ToLower(w)] = true
+	}
+	found, content, n := 0, "", 0
+	for line := range strings.Lines(conf) {
+		n++
+		if m := confKey.FindStringSubmatch(line); m != nil && named[strings.ToLower(m[1])] {
+			found, content = n, strings.TrimSpace(line)
+		}
+	}
+	return found, content
+}

@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/prometheus/procfs"
+	"github.com/slurmcluster/slurmcluster/api/contract"
+)
+
+// tcpListen is the kernel's number of the state LISTEN in /proc/net/tcp.
+const tcpListen = 0x0a
+
+// Handler answers contract.AgentPathConfig with contract.AgentConfig, and /readyz with 200 when slurmctld
+// listens, else 503.
+func (a *Agent) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+contract.AgentPathConfig, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(a.Status()); err != nil {
+			a.Log.Warn("answer "+contract.AgentPathConfig, "error", err)
+		}
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		listens, err := a.listens(contract.PortSlurmctld)
+		switch {
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		case !listens:
+			http.Error(w, "slurmctld does not listen yet", http.StatusServiceUnavailable)
+		}
+	})
+	return mux
+}
+
+// listens looks a port up in the kernel's table. slurmctld logs an error for each connection on which
+// nothing is said, so that a probe must not connect.
+func (a *Agent) listens(port uint64) (bool, error) {
+	fs, err := procfs.NewFS(a.Proc)
+	if err != nil {
+		return false, err
+	}
+	for _, table := range []func() (procfs.NetTCP, error){fs.NetTCP, fs.NetTCP6} {
+		sockets, err := table()
+		if err != nil {
+			continue
+		}
+		for _, s := range sockets {
+			if s.LocalPort == port && s.St == tcpListen {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}

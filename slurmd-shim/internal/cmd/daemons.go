@@ -1,0 +1,81 @@
+package cmd
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/agent"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
+)
+
+// dataParser is the only version that every supported Slurm serves: 24.11 has v0.0.40 to 42, 26.05 has
+// v0.0.42 to 45.
+const dataParser = "v0.0.42"
+
+func (a *app) munged() *cobra.Command {
+	return &cobra.Command{
+		Use: "munged", Args: cobra.NoArgs,
+		Short: "Copy the key, make the socket's directory and become munged",
+		RunE: a.daemon(func(c *cobra.Command, _ []string) error {
+			argv, err := launch.Munged{
+				Key:     filepath.Join(contract.KeyDir, contract.KeyMunge),
+				Socket:  contract.MungeSocket,
+				Private: []string{contract.RunDir, os.TempDir()},
+			}.Prepare(c.Context())
+			if err != nil {
+				return err
+			}
+			return launch.Exec(argv, os.Environ())
+		}),
+	}
+}
+
+func (a *app) slurmctld() *cobra.Command {
+	return &cobra.Command{
+		Use: "slurmctld", Args: cobra.NoArgs,
+		Short: "Run slurmctld and hand it every change of the mounted configuration that Slurm accepts",
+		// The agent leaves slurmctld's last words itself; only what stops it before is told here.
+		RunE: func(c *cobra.Command, _ []string) error {
+			spoke := false
+			err := (&agent.Agent{
+				Source:      contract.ServedConfigDir,
+				RunDir:      contract.RunDir,
+				StateDir:    filepath.Join(contract.StateDir, "state"),
+				JWTKey:      filepath.Join(contract.KeyDir, contract.KeyJWT),
+				JWTCopy:     contract.JWTKeyPath,
+				MungeSocket: contract.MungeSocket,
+				Listen:      fmt.Sprintf(":%d", contract.PortAgent),
+				Proc:        "/proc",
+				Slurmctld:   []string{"slurmctld"},
+				// Listing a host name is the least that a command of Slurm's can do after it has read
+				// its configuration.
+				Check:     []string{"scontrol", "show", "hostnames", "x"},
+				LastWords: func(text string) { spoke = true; a.lastWords(text) },
+				Log:       a.log,
+			}).Run(c.Context())
+			if err != nil && !spoke {
+				a.lastWords(err.Error())
+			}
+			return err
+		},
+	}
+}
+
+func (a *app) slurmrestd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "slurmrestd [-- slurmrestd arguments]",
+		Short: "Become slurmrestd, which takes JWTs on port " + fmt.Sprint(contract.PortSlurmrestd),
+		RunE: a.daemon(func(_ *cobra.Command, extra []string) error {
+			argv := []string{
+				"slurmrestd", "-s", "slurmctld", "-d", dataParser, "-a", "rest_auth/jwt", "-t", "4",
+			}
+			argv = append(append(argv, extra...), fmt.Sprintf("0.0.0.0:%d", contract.PortSlurmrestd))
+			// SLURM_JWT keeps slurmrestd from needing a munged of its own.
+			return launch.Exec(argv, launch.Env("SLURM_JWT=daemon"))
+		}),
+	}
+}

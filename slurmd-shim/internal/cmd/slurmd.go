@@ -1,0 +1,77 @@
+package cmd
+
+import (
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/limits"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/machine"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/nodeconf"
+)
+
+const roundUpHelp = "count a CPU limit below 1 as 1 instead of refusing it"
+
+func (a *app) slurmd() *cobra.Command {
+	var o nodeconf.Options
+	c := &cobra.Command{
+		Use:   "slurmd [flags] [-- slurmd arguments]",
+		Short: "Tell slurmd what this container may use, wait for slurmctld and become slurmd",
+		Long: "Reads CPU quota, cpuset and memory limit and the machine's shape, and registers a dynamic node with them.\n" +
+			"Reads " + contract.EnvController + " (host:port of slurmctld) and " + contract.EnvNodeFeatures + " (comma-separated).",
+		RunE: a.daemon(func(c *cobra.Command, extra []string) error { return a.runSlurmd(c, o, extra) }),
+	}
+	c.Flags().BoolVar(&o.RoundUp, "round-up", false, roundUpHelp)
+	return c
+}
+
+func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, extra []string) error {
+	found, err := look(limits.Options{Root: "/"}, o)
+	if err != nil {
+		return err
+	}
+	host, err := hostname()
+	if err != nil {
+		return err
+	}
+	s := launch.Slurmd{
+		Controller: os.Getenv(contract.EnvController), Host: host,
+		Features: os.Getenv(contract.EnvNodeFeatures), Node: found.Node, Extra: extra,
+	}
+	argv, err := s.Args()
+	if err != nil {
+		return err
+	}
+	a.log.Info("node", "name", host, "limits", found.Limits, "machine", found.Machine, "node", found.Node, "warnings", found.Warnings)
+	if err := launch.Spool(launch.SpoolDir(host)); err != nil {
+		return err
+	}
+	if err := launch.WaitFor(c.Context(), a.log, "munged", "unix", contract.MungeSocket); err != nil {
+		return err
+	}
+	if err := launch.WaitFor(c.Context(), a.log, "slurmctld", "tcp", s.Controller); err != nil {
+		return err
+	}
+	return launch.Exec(argv, launch.Env())
+}
+
+// look reads limits and machine and derives the node.
+func look(where limits.Options, o nodeconf.Options) (report, error) {
+	l, err := limits.Read(where)
+	if err != nil {
+		return report{}, exit.Configf("read the limits: %w", err)
+	}
+	m, err := machine.Read(where.Root)
+	if err != nil {
+		return report{}, exit.Configf("read the machine: %w", err)
+	}
+	n, warnings, err := nodeconf.Derive(l, m, o)
+	if errors.Is(err, nodeconf.ErrUnusable) {
+		err = &exit.Error{Code: contract.ExitUnusable, Err: err}
+	}
+	return newReport(l, m, n, warnings), err
+}

@@ -1,0 +1,35 @@
+package launch
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
+)
+
+// Exec replaces this process by argv, found in PATH, so that the daemon is the process that gets the
+// container's signals. It returns only when that fails.
+func Exec(argv, env []string) error {
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return exit.Configf("find %s: %w; the image must hold it", argv[0], err)
+	}
+	return fmt.Errorf("become %s: %w", path, syscall.Exec(path, argv, env))
+}
+
+// Env returns this process's environment with what Slurm needs added: each "NAME=value" whose name is not
+// set yet. Slurm looks up the names of its peers and gets by without them, so that a resolver that does not
+// answer may cost one second and not ten.
+func Env(add ...string) []string {
+	env := os.Environ()
+	for _, kv := range append(add, "RES_OPTIONS=timeout:1 attempts:1") {
+		name, _, _ := strings.Cut(kv, "=")
+		if _, ok := os.LookupEnv(name); !ok {
+			env = append(env, kv)
+		}
+	}
+	return env
+}

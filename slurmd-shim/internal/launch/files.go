@@ -1,0 +1,78 @@
+// Package launch prepares what a daemon needs in a container without privileges, waits for what it depends
+// on, and becomes it.
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
+)
+
+// OwnDir makes dir with exactly mode, its parents too. A directory of another uid is refused: Slurm and
+// MUNGE want their own, and a volume is root's, so that theirs must be one level below it.
+func OwnDir(dir string, mode fs.FileMode) error {
+	if err := os.MkdirAll(dir, mode); err != nil {
+		return exit.Configf("make directory %s: %w; mount a volume there that uid %d may write", dir, err, os.Getuid())
+	}
+	// Mkdir's mode is narrowed by the umask, and a volume's setgid bit is inherited.
+	if err := os.Chmod(dir, mode); err != nil {
+		return exit.Configf("make directory %s this process's own: %w; remove it, or run as the uid that owns it", dir, err)
+	}
+	return nil
+}
+
+// CopyKey copies a mounted key to a file that only this uid can read. Kubernetes mounts Secrets as root's
+// and group readable, which daemons refuse.
+func CopyKey(from, to string) error {
+	key, err := os.ReadFile(from)
+	if err != nil {
+		return exit.Configf("read the key %s: %w; mount the cluster's Secret at %s", from, err, filepath.Dir(from))
+	}
+	if len(key) < 32 {
+		return exit.Configf("the key %s has %d bytes and must have at least 32: write a longer one into the cluster's Secret", from, len(key))
+	}
+	if err := OwnDir(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	return WriteFile(to, key, 0o400)
+}
+
+// WriteFile writes a file under another name and then renames it, so that no reader sees a part of it and a
+// read-only predecessor is no obstacle.
+func WriteFile(path string, content []byte, mode fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_, errWrite := f.Write(content)
+	err = errors.Join(errWrite, f.Chmod(mode), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
+
+// Spool makes slurmd's spool directory and removes the machine description that an earlier slurmd kept in
+// it: slurmd believes it, so that a directory that outlives a machine or a resize would lie.
+func Spool(dir string) error {
+	if err := OwnDir(dir, 0o755); err != nil {
+		return err
+	}
+	stale, err := filepath.Glob(filepath.Join(dir, "hwloc*.xml"))
+	if err != nil {
+		return fmt.Errorf("look for stale files in %s: %w", dir, err)
+	}
+	for _, f := range stale {
+		if err := os.Remove(f); err != nil {
+			return fmt.Errorf("remove the stale machine description: %w", err)
+		}
+	}
+	return nil
+}

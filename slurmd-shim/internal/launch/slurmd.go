@@ -1,0 +1,62 @@
+package launch
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/nodeconf"
+)
+
+// Slurmd is what slurmd's command line is made of.
+type Slurmd struct {
+	// Controller is host:port of slurmctld.
+	Controller string
+	// Host is the node's name.
+	Host string
+	// Features is a comma-separated list, possibly empty.
+	Features string
+	Node     nodeconf.Node
+	// Extra arguments go to slurmd as they are.
+	Extra []string
+}
+
+// features keeps a list from ending the Feature key and starting another one: --conf is one line of
+// key=value pairs separated by spaces, and slurmctld parses it.
+var features = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:-]*(,[A-Za-z0-9_][A-Za-z0-9_.:-]*)*$`)
+
+// Args returns slurmd's argv, or an error that says which input is wrong.
+func (s Slurmd) Args() ([]string, error) {
+	if err := checkAddress(s.Controller); err != nil {
+		return nil, err
+	}
+	conf := []string{s.Node.Conf()}
+	if s.Features != "" {
+		if !features.MatchString(s.Features) {
+			return nil, exit.Configf("%s is %q, expected names of letters, digits and _ . : - with commas between", contract.EnvNodeFeatures, s.Features)
+		}
+		conf = append(conf, "Feature="+s.Features)
+	}
+	// Quotes let a value hold spaces; slurmd and slurmctld take it up to the next quote.
+	conf = append(conf, "State=DRAIN", fmt.Sprintf("Reason=%q", contract.ReasonRegistering))
+	// -N says the name outright: slurmd cannot fill in %n in SlurmdSpoolDir without it.
+	argv := []string{"slurmd", "-D", "-Z", "-N", s.Host, "--conf-server", s.Controller, "--conf", strings.Join(conf, " ")}
+	return append(argv, s.Extra...), nil
+}
+
+func checkAddress(address string) error {
+	if address == "" {
+		return exit.Configf("%s is not set: give it host:port of slurmctld", contract.EnvController)
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return exit.Configf("%s is %q, expected host:port of slurmctld: %w", contract.EnvController, address, err)
+	}
+	return nil
+}
+
+// SpoolDir is the spool directory of a node.
+func SpoolDir(host string) string { return filepath.Join(contract.SpoolDir, host) }

@@ -1,0 +1,50 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+)
+
+const (
+	knockEvery   = 50 * time.Millisecond
+	knockTimeout = 250 * time.Millisecond
+	reportEvery  = 5 * time.Second
+)
+
+// WaitFor knocks at a socket every 50 ms until something accepts there, and logs every few seconds what it
+// waits for and why the last knock failed. There is no end to the waiting but ctx: the kubelet decides when
+// a pod has waited long enough. network is "tcp" or "unix"; who is what answers there.
+func WaitFor(ctx context.Context, log *slog.Logger, who, network, address string) error {
+	start := time.Now()
+	report := time.NewTicker(reportEvery)
+	defer report.Stop()
+	knock := time.NewTicker(knockEvery)
+	defer knock.Stop()
+	for {
+		err := Knock(ctx, network, address)
+		if err == nil {
+			log.Info("found "+who, "address", address, "waited", time.Since(start).Round(time.Millisecond).String())
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("stopped while waiting for %s at %s: %w", who, address, context.Cause(ctx))
+		case <-report.C:
+			log.Info("waiting for "+who, "address", address, "waited", time.Since(start).Round(time.Second).String(), "because", err.Error())
+		case <-knock.C:
+		}
+	}
+}
+
+// Knock connects once and hangs up; nil means that something accepts there.
+func Knock(ctx context.Context, network, address string) error {
+	d := net.Dialer{Timeout: knockTimeout}
+	conn, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}

@@ -1,0 +1,110 @@
+// Package limits reads what the kernel lets this process use: CFS quota, cpuset and memory limit, from
+// cgroup v1, v2 and hybrid hierarchies, with and without a cgroup namespace.
+package limits
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/utils/cpuset"
+)
+
+// Limits are the tightest limits among a cgroup and the ancestors that are visible from here.
+type Limits struct {
+	// QuotaCPUs is quota divided by period, in CPUs; nil when there is no CFS quota.
+	QuotaCPUs *float64
+	// Cpuset holds the CPUs that the cgroup may run on; empty when no cpuset controller is visible.
+	Cpuset cpuset.CPUSet
+	// MemoryBytes is the memory limit; nil when there is none.
+	MemoryBytes *uint64
+	// Warnings are sentences about what could not be seen.
+	Warnings []string
+}
+
+// Options say whose limits to read.
+type Options struct {
+	// Root is the directory below which /proc and /sys are read; "/" is this machine.
+	Root string
+	// Cgroup is the path of a cgroup, from the top of its hierarchy or with the mount point in front;
+	// empty means the cgroup that Root's /proc/self/cgroup names.
+	Cgroup string
+}
+
+// Read returns the limits of the cgroup that o names. Its errors name the file that is missing, cannot be
+// read or is malformed, and what was in it.
+func Read(o Options) (Limits, error) {
+	hs, err := findHierarchies(o)
+	if err != nil {
+		return Limits{}, err
+	}
+	var l Limits
+	for _, read := range []struct {
+		controller string
+		v1, v2     func(level, *Limits) error
+	}{
+		{"cpu", quotaV1, quotaV2},
+		{"cpuset", cpusetV1, cpusetV2},
+		{"memory", memoryV1, memoryV2},
+	} {
+		h, ok := hs[read.controller]
+		if !ok {
+			l.Warnings = append(l.Warnings, fmt.Sprintf("no cgroup hierarchy with the %s controller is mounted", read.controller))
+			continue
+		}
+		if h.warning != "" && !slices.Contains(l.Warnings, h.warning) {
+			l.Warnings = append(l.Warnings, h.warning)
+		}
+		f := read.v1
+		if h.unified {
+			f = read.v2
+		}
+		for _, dir := range h.levels {
+			if err := f(level{root: o.Root, dir: dir}, &l); err != nil {
+				return Limits{}, err
+			}
+		}
+	}
+	return l, nil
+}
+
+// level is one directory of a hierarchy: the cgroup itself or one of its ancestors.
+type level struct{ root, dir string }
+
+// read returns the trimmed content of a file of the level; a file that is not there is "", because the
+// kernel leaves out files of controllers that are not enabled and most files of the root cgroup.
+func (l level) read(name string) (string, error) {
+	s, err := readFile(l.root, l.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return s, err
+}
+
+func (l level) path(name string) string { return filepath.Join(l.dir, name) }
+
+func (l *Limits) lowerQuota(cpus float64) {
+	if l.QuotaCPUs == nil || cpus < *l.QuotaCPUs {
+		l.QuotaCPUs = &cpus
+	}
+}
+
+func (l *Limits) lowerMemory(bytes uint64) {
+	if l.MemoryBytes == nil || bytes < *l.MemoryBytes {
+		l.MemoryBytes = &bytes
+	}
+}
+
+// narrowCpuset keeps the CPUs that are also in s. An empty s is a cgroup v2 "cpuset.cpus" that was never
+// set, or a v1 cpuset that nothing can run in; neither is a limit that this process can be under.
+func (l *Limits) narrowCpuset(s cpuset.CPUSet) {
+	switch {
+	case s.IsEmpty():
+	case l.Cpuset.IsEmpty():
+		l.Cpuset = s
+	default:
+		l.Cpuset = l.Cpuset.Intersection(s)
+	}
+}

@@ -1,0 +1,126 @@
+// Package nodeconf decides what Slurm is told about a node: what the kernel grants, in Slurm's terms.
+// It is pure: no files, no clock, no logger.
+package nodeconf
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/limits"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/machine"
+)
+
+// ErrUnusable is in the chain of Derive's errors: no node can be made from what is granted.
+var ErrUnusable = errors.New("no usable node")
+
+const (
+	mib = 1 << 20
+	// minReserve is what slurmd, its step daemons and the shim's page tables take of a memory limit that
+	// is small: slurmd idles at 2 MiB and each slurmstepd takes under 10 MiB. On larger nodes more steps
+	// run at once, so that the reserve grows to one part in reserveShare.
+	minReserve   = 32 * mib
+	reserveShare = 100
+	// minMemory is the smallest limit that leaves jobs as much as it reserves.
+	minMemory = 2 * minReserve
+)
+
+// Options change how limits become a node.
+type Options struct {
+	// RoundUp makes a quota below one CPU count as one CPU instead of being refused.
+	RoundUp bool
+}
+
+// Node is what Slurm is told. The five topology numbers belong together: slurmd replaces all of what it
+// found when one of them is given.
+type Node struct {
+	CPUs            int   `json:"cpus"`
+	Boards          int   `json:"boards"`
+	SocketsPerBoard int   `json:"socketsPerBoard"`
+	CoresPerSocket  int   `json:"coresPerSocket"`
+	ThreadsPerCore  int   `json:"threadsPerCore"`
+	RealMemoryMB    int64 `json:"realMemoryMB"`
+	// CPUSpecList lists CPUs, in Slurm's numbering, that jobs may not use.
+	CPUSpecList string `json:"cpuSpecList"`
+	// Gres is Slurm's list of generic resources.
+	Gres string `json:"gres"`
+}
+
+// Derive returns the node that l leaves of m, and warnings about what was lost on the way. Its errors are
+// sentences that wrap ErrUnusable.
+func Derive(l limits.Limits, m machine.Machine, o Options) (Node, []string, error) {
+	cpus, warnings, err := countCPUs(l, m, o)
+	if err != nil {
+		return Node{}, warnings, err
+	}
+	memory, err := realMemory(l, m)
+	if err != nil {
+		return Node{}, warnings, err
+	}
+	n := shape(cpus, m)
+	n.RealMemoryMB = memory
+	return n, warnings, nil
+}
+
+// countCPUs returns the smallest of quota, cpuset and machine.
+func countCPUs(l limits.Limits, m machine.Machine, o Options) (int, []string, error) {
+	warnings := l.Warnings
+	cpus := m.Online.Size()
+	if !l.Cpuset.IsEmpty() {
+		cpus = l.Cpuset.Intersection(m.Online).Size()
+	}
+	if cpus == 0 {
+		return 0, warnings, fmt.Errorf("%w: none of the CPUs %s of the cpuset is online (online: %s)", ErrUnusable, l.Cpuset, m.Online)
+	}
+	if l.QuotaCPUs == nil {
+		return cpus, warnings, nil
+	}
+	quota := *l.QuotaCPUs
+	switch {
+	case quota >= float64(cpus):
+		return cpus, warnings, nil
+	case quota < 1 && !o.RoundUp:
+		return 0, warnings, fmt.Errorf("%w: the CPU limit is %.3g and Slurm counts whole CPUs: give the pod a CPU limit of at least 1, or pass --round-up", ErrUnusable, quota)
+	case quota < 1:
+		warnings = append(warnings, fmt.Sprintf("the CPU limit of %.3g is rounded up: jobs see 1 CPU and get %.0f%% of it", quota, quota*100))
+		return 1, warnings, nil
+	case quota != math.Floor(quota):
+		warnings = append(warnings, fmt.Sprintf("the CPU limit of %.4g is rounded down: Slurm counts whole CPUs", quota))
+	}
+	return int(quota), warnings, nil
+}
+
+// shape gives cpus a topology. Only the whole of a regular machine has the machine's own: of a part of it
+// neither a quota nor an odd cpuset says which cores are whole, and one socket of single-threaded cores
+// promises no neighbourhood that might not be there.
+func shape(cpus int, m machine.Machine) Node {
+	n := Node{CPUs: cpus, Boards: 1, SocketsPerBoard: 1, CoresPerSocket: cpus, ThreadsPerCore: 1}
+	if cpus == m.Threads && m.Regular {
+		n.SocketsPerBoard = m.Sockets
+		n.CoresPerSocket = m.Cores / m.Sockets
+		n.ThreadsPerCore = m.Threads / m.Cores
+	}
+	return n
+}
+
+// realMemory returns what jobs may use, in MiB. It is never above the machine's own, because slurmd
+// measures that itself and slurmctld drains a node that has less than it claims.
+func realMemory(l limits.Limits, m machine.Machine) (int64, error) {
+	// slurmd counts its pages in single precision; counting otherwise could claim one MiB more than it finds.
+	total := int64(float64(float32(m.MemoryBytes)) / mib)
+	if l.MemoryBytes == nil || *l.MemoryBytes >= m.MemoryBytes {
+		return total, nil
+	}
+	limit := *l.MemoryBytes
+	if limit < minMemory {
+		return 0, fmt.Errorf("%w: the memory limit is %d MiB and the daemons take %d of it: give the pod a memory limit of at least %d MiB",
+			ErrUnusable, limit/mib, minReserve/mib, minMemory/mib)
+	}
+	return int64((limit - max(minReserve, limit/reserveShare)) / mib), nil
+}
+
+// Conf returns the node in the syntax of slurmd's --conf.
+func (n Node) Conf() string {
+	return fmt.Sprintf("CPUs=%d Boards=%d SocketsPerBoard=%d CoresPerSocket=%d ThreadsPerCore=%d RealMemory=%d",
+		n.CPUs, n.Boards, n.SocketsPerBoard, n.CoresPerSocket, n.ThreadsPerCore, n.RealMemoryMB)
+}

@@ -1,0 +1,56 @@
+// Command slurmd-shim is the entrypoint of every Slurm container: it prepares what a daemon needs when it
+// runs without privileges, tells slurmd what the kernel really grants, and becomes the daemon.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/cmd"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
+)
+
+// version is set by the linker: -X main.version=...
+var version = "dev"
+
+func main() {
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	slog.SetDefault(log)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	err := cmd.New(version, log, lastWords(log)).ExecuteContext(ctx)
+	if err == nil {
+		return
+	}
+	code := exit.Code(err)
+	if ctx.Err() != nil && code == 1 {
+		code = exit.Signal(syscall.SIGTERM)
+	}
+	fmt.Fprintln(os.Stderr, "slurmd-shim:", err)
+	os.Exit(code)
+}
+
+// lastWords returns a function that leaves a message for the kubelet, which shows it as the reason why the
+// container ended. Outside of a container there is no such file, and none is made.
+func lastWords(log *slog.Logger) func(string) {
+	return func(text string) {
+		f, err := os.OpenFile(contract.TerminationLog, os.O_WRONLY|os.O_TRUNC, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err == nil {
+			_, err = f.WriteString(text)
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			log.Warn("leave a message for the kubelet", "error", err)
+		}
+	}
+}
