@@ -64,6 +64,9 @@ const (
 // AgentPathConfig is the HTTP path at which the shim in front of slurmctld reports AgentConfig as JSON.
 const AgentPathConfig = "/config"
 
+// AgentPathReady is the HTTP path at which it answers 200 while slurmctld takes connections.
+const AgentPathReady = "/readyz"
+
 // AgentConfig is what slurmctld's shim reports: which configuration runs, and why a newer one does not.
 type AgentConfig struct {
 	// RunningHash is the hash of the configuration that slurmctld was last told to use.

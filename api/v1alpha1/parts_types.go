@@ -6,6 +6,8 @@ import (
 )
 
 // NodeResources is what one node has.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || ((!has(self.requests.cpu) || quantity(string(self.requests.cpu)).compareTo(quantity(string(self.cpu))) <= 0) && (!has(self.requests.memory) || quantity(string(self.requests.memory)).compareTo(quantity(string(self.memory))) <= 0))",message="requests are at most the node's cpu and memory"
 type NodeResources struct {
 	// cpu is how many CPUs the node has, at least one. Slurm offers whole CPUs: of 1500m it offers 1.
 	// +required
@@ -16,6 +18,24 @@ type NodeResources struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('128Mi')) >= 0",message="memory is at least 128Mi: slurmd and a job's shell need that much"
 	Memory resource.Quantity `json:"memory"`
+
+	// requests are what Kubernetes sets aside for the node, where that is less than it may use. Nodes that
+	// share a machine's CPUs slow each other down when all are busy. Default: all of cpu and memory.
+	// +optional
+	Requests ResourceRequests `json:"requests,omitzero"`
+}
+
+// ResourceRequests are what Kubernetes sets aside for a node.
+type ResourceRequests struct {
+	// cpu is how many CPUs are set aside.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && !quantity(string(self)).isLessThan(quantity('0'))",message="a request is a quantity such as 100m, zero or more"
+	CPU *resource.Quantity `json:"cpu,omitempty"`
+
+	// memory is how much memory is set aside.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && !quantity(string(self)).isLessThan(quantity('0'))",message="a request is a quantity such as 64Mi, zero or more"
+	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 
 // PodTemplate is what pods have beyond what the operator gives them.

@@ -40,6 +40,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PartitionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodTemplate"):
 		return &apiv1alpha1.PodTemplateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ResourceRequests"):
+		return &apiv1alpha1.ResourceRequestsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SharedVolume"):
 		return &apiv1alpha1.SharedVolumeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SlurmCluster"):

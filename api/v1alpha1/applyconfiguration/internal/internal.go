@@ -99,6 +99,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: memory
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: requests
+      type:
+        namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.ResourceRequests
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.NodeSet
   map:
     fields:
@@ -214,6 +217,15 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: io.k8s.api.core.v1.Toleration
           elementRelationship: atomic
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.ResourceRequests
+  map:
+    fields:
+    - name: cpu
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: memory
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.SharedVolume
   map:
     fields:

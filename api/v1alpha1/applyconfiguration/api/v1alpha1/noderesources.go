@@ -17,6 +17,9 @@ type NodeResourcesApplyConfiguration struct {
 	CPU *resource.Quantity `json:"cpu,omitempty"`
 	// memory is how much memory the node has, at least 128Mi.
 	Memory *resource.Quantity `json:"memory,omitempty"`
+	// requests are what Kubernetes sets aside for the node, where that is less than it may use. Nodes that
+	// share a machine's CPUs slow each other down when all are busy. Default: all of cpu and memory.
+	Requests *ResourceRequestsApplyConfiguration `json:"requests,omitempty"`
 }
 
 // NodeResourcesApplyConfiguration constructs a declarative configuration of the NodeResources type for use with
@@ -38,5 +41,13 @@ func (b *NodeResourcesApplyConfiguration) WithCPU(value resource.Quantity) *Node
 // If called multiple times, the Memory field is set to the value of the last call.
 func (b *NodeResourcesApplyConfiguration) WithMemory(value resource.Quantity) *NodeResourcesApplyConfiguration {
 	b.Memory = &value
+	return b
+}
+
+// WithRequests sets the Requests field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Requests field is set to the value of the last call.
+func (b *NodeResourcesApplyConfiguration) WithRequests(value *ResourceRequestsApplyConfiguration) *NodeResourcesApplyConfiguration {
+	b.Requests = value
 	return b
 }

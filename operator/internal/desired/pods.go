@@ -1,0 +1,114 @@
+package desired
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+)
+
+const shim = "/usr/local/bin/slurmd-shim"
+
+// podSpec is what the controller pod and slurmd pods have in common. It fits Pod Security "restricted".
+func podSpec(c Cluster, t v1alpha1.PodTemplate) *corev1ac.PodSpecApplyConfiguration {
+	spec := corev1ac.PodSpec().
+		WithAutomountServiceAccountToken(false).
+		// The variables of every Service of the namespace would reach jobs, and slow shells down.
+		WithEnableServiceLinks(false).
+		WithSecurityContext(corev1ac.PodSecurityContext().
+			WithRunAsNonRoot(true).
+			WithRunAsUser(contract.UserID).
+			WithRunAsGroup(contract.GroupID).
+			WithFSGroup(contract.VolumeGroupID).
+			WithFSGroupChangePolicy(corev1.FSGroupChangeOnRootMismatch).
+			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
+		WithSubdomain(c.NodesServiceName()).
+		WithContainers(munged(c)).
+		WithVolumes(
+			memoryVolume("shared"),
+			memoryVolume("run"),
+			corev1ac.Volume().WithName("keys").WithSecret(
+				corev1ac.SecretVolumeSource().WithSecretName(c.SecretName()).WithDefaultMode(0o440)),
+		)
+	if len(t.NodeSelector) > 0 {
+		spec.WithNodeSelector(t.NodeSelector)
+	}
+	for _, toleration := range t.Tolerations {
+		spec.WithTolerations(as[corev1ac.TolerationApplyConfiguration](toleration))
+	}
+	if t.Affinity != nil {
+		spec.WithAffinity(as[corev1ac.AffinityApplyConfiguration](t.Affinity))
+	}
+	withUserVolumes(spec, c.Object.Spec.Volumes)
+	return spec
+}
+
+// munged is a container of its own beside its clients, and not a native sidecar: those are started one
+// after the other, with a round of the kubelet between them (docs/adr/0001-munged-container.md).
+func munged(c Cluster) *corev1ac.ContainerApplyConfiguration {
+	return container(c, contract.ContainerMunged, "munged").
+		WithVolumeMounts(mount("keys", contract.KeyDir), mount("shared", contract.SharedDir))
+}
+
+// container is a container of the Slurm image that runs the shim with the given arguments.
+func container(c Cluster, name string, args ...string) *corev1ac.ContainerApplyConfiguration {
+	ac := corev1ac.Container().
+		WithName(name).
+		WithImage(c.Image()).
+		WithCommand(shim).
+		WithArgs(args...).
+		// The last words of a daemon become the cluster's condition.
+		WithTerminationMessagePolicy(corev1.TerminationMessageFallbackToLogsOnError).
+		WithSecurityContext(corev1ac.SecurityContext().
+			WithAllowPrivilegeEscalation(false).
+			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL")))
+	if c.Object.Spec.ImagePullPolicy != "" {
+		ac.WithImagePullPolicy(c.Object.Spec.ImagePullPolicy)
+	}
+	return ac
+}
+
+// mainMounts are what a container that runs a Slurm daemon mounts.
+func mainMounts(c Cluster) []*corev1ac.VolumeMountApplyConfiguration {
+	list := []*corev1ac.VolumeMountApplyConfiguration{
+		mount("shared", contract.SharedDir),
+		mount("run", contract.RunDir),
+	}
+	for _, v := range c.Object.Spec.Volumes {
+		m := mount("user-"+v.Name, v.MountPath).WithReadOnly(v.ReadOnly)
+		if v.SubPath != "" {
+			m.WithSubPath(v.SubPath)
+		}
+		list = append(list, m)
+	}
+	if !homeMounted(c.Object.Spec.Volumes) {
+		list = append(list, mount("home", contract.HomeDir))
+	}
+	return list
+}
+
+func homeMounted(volumes []v1alpha1.SharedVolume) bool {
+	for _, v := range volumes {
+		if v.MountPath == contract.HomeDir {
+			return true
+		}
+	}
+	return false
+}
+
+func mount(volume, path string) *corev1ac.VolumeMountApplyConfiguration {
+	return corev1ac.VolumeMount().WithName(volume).WithMountPath(path)
+}
+
+func env(name, value string) *corev1ac.EnvVarApplyConfiguration {
+	return corev1ac.EnvVar().WithName(name).WithValue(value)
+}
+
+func userEnv(t v1alpha1.PodTemplate) []*corev1ac.EnvVarApplyConfiguration {
+	list := make([]*corev1ac.EnvVarApplyConfiguration, 0, len(t.Env))
+	for _, e := range t.Env {
+		list = append(list, env(e.Name, e.Value))
+	}
+	return list
+}

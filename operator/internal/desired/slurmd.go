@@ -1,0 +1,92 @@
+package desired
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+)
+
+// slurmdGrace is how long slurmd and the jobs of a node that is deleted may take to end, in seconds. A
+// node that the operator deletes runs none.
+const slurmdGrace = 10
+
+// SlurmdPod is a node: slurmd with munged beside it.
+func SlurmdPod(c Cluster, set v1alpha1.NodeSet, index int) *corev1ac.PodApplyConfiguration {
+	node := NodeName(set.Name, index)
+	labels := c.labels(contract.RoleSlurmd, contract.LabelNodeSet, set.Name, contract.LabelNode, node)
+	return corev1ac.Pod(c.PodName(set.Name, index), c.Object.Namespace).
+		WithLabels(merged(set.Template.Labels, labels)).
+		WithAnnotations(merged(set.Template.Annotations, map[string]string{
+			"kubectl.kubernetes.io/default-container": contract.ContainerSlurmd,
+			contract.AnnotationTemplateHash:           TemplateHash(c, set),
+		})).
+		WithOwnerReferences(c.owner()).
+		WithSpec(slurmdPodSpec(c, set).WithHostname(node))
+}
+
+// TemplateHash tells apart pods of a set that were made from different specs; all nodes of a set are equal
+// but for their names.
+func TemplateHash(c Cluster, set v1alpha1.NodeSet) string {
+	text, err := json.Marshal([]any{slurmdPodSpec(c, set), set.Template.Labels, set.Template.Annotations})
+	if err != nil {
+		panic(fmt.Sprintf("a pod spec that cannot be written as JSON: %v", err))
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+func slurmdPodSpec(c Cluster, set v1alpha1.NodeSet) *corev1ac.PodSpecApplyConfiguration {
+	return podSpec(c, set.Template).
+		WithTerminationGracePeriodSeconds(slurmdGrace).
+		WithContainers(slurmd(c, set)).
+		WithVolumes(diskVolume("spool"))
+}
+
+func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfiguration {
+	limits := corev1.ResourceList{
+		corev1.ResourceCPU:    set.Resources.CPU,
+		corev1.ResourceMemory: set.Resources.Memory,
+	}
+	return container(c, contract.ContainerSlurmd, "slurmd").
+		WithWorkingDir(contract.HomeDir).
+		WithPorts(corev1ac.ContainerPort().WithName("slurmd").WithContainerPort(contract.PortSlurmd)).
+		WithEnv(
+			env(contract.EnvController, fmt.Sprintf("%s:%d", c.ControllerIP, contract.PortSlurmctld)),
+			env(contract.EnvNodeFeatures, features(set))).
+		WithEnv(userEnv(set.Template)...).
+		WithResources(corev1ac.ResourceRequirements().WithLimits(limits).WithRequests(requests(set.Resources, limits))).
+		WithVolumeMounts(mainMounts(c)...).
+		WithVolumeMounts(mount("spool", contract.SpoolDir))
+}
+
+// requests are the limits, but for what the set asks to be set aside less of.
+func requests(r v1alpha1.NodeResources, limits corev1.ResourceList) corev1.ResourceList {
+	list := limits.DeepCopy()
+	if r.Requests.CPU != nil {
+		list[corev1.ResourceCPU] = *r.Requests.CPU
+	}
+	if r.Requests.Memory != nil {
+		list[corev1.ResourceMemory] = *r.Requests.Memory
+	}
+	return list
+}
+
+// features are the Slurm features of a set's nodes. Its own name comes first: slurm.conf's NodeSet lines
+// find the nodes by it.
+func features(set v1alpha1.NodeSet) string {
+	list := []string{set.Name}
+	for _, f := range set.Features {
+		if string(f) != set.Name {
+			list = append(list, string(f))
+		}
+	}
+	return strings.Join(list, ",")
+}

@@ -1,0 +1,54 @@
+package desired
+
+import (
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+)
+
+// runVolumeSize bounds the volumes that hold sockets, keys and configuration; they count as the pod's memory.
+var runVolumeSize = resource.MustParse("16Mi")
+
+func memoryVolume(name string) *corev1ac.VolumeApplyConfiguration {
+	return corev1ac.Volume().WithName(name).WithEmptyDir(
+		corev1ac.EmptyDirVolumeSource().WithMedium(corev1.StorageMediumMemory).WithSizeLimit(runVolumeSize))
+}
+
+func diskVolume(name string) *corev1ac.VolumeApplyConfiguration {
+	return corev1ac.Volume().WithName(name).WithEmptyDir(corev1ac.EmptyDirVolumeSource())
+}
+
+// withUserVolumes adds the cluster's shared volumes, and a home for the user where none of them is one.
+func withUserVolumes(spec *corev1ac.PodSpecApplyConfiguration, volumes []v1alpha1.SharedVolume) {
+	for _, v := range volumes {
+		spec.WithVolumes(userVolume(v))
+	}
+	if !homeMounted(volumes) {
+		spec.WithVolumes(diskVolume("home"))
+	}
+}
+
+func userVolume(v v1alpha1.SharedVolume) *corev1ac.VolumeApplyConfiguration {
+	source := corev1.VolumeSource{PersistentVolumeClaim: v.PersistentVolumeClaim, ConfigMap: v.ConfigMap, Secret: v.Secret}
+	ac := corev1ac.Volume().WithName("user-" + v.Name)
+	ac.VolumeSourceApplyConfiguration = *as[corev1ac.VolumeSourceApplyConfiguration](source)
+	return ac
+}
+
+// as turns an API type into its apply configuration: both have the same JSON.
+func as[T any](from any) *T {
+	to := new(T)
+	text, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("%T and its apply configuration differ in JSON: %v", from, err))
+	}
+	return to
+}

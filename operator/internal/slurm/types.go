@@ -1,0 +1,70 @@
+package slurm
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+)
+
+// UpdateState is a node state that can be asked for.
+type UpdateState string
+
+// States that the operator asks for.
+const (
+	StateDrain  UpdateState = "DRAIN"
+	StateResume UpdateState = "RESUME"
+	StateDown   UpdateState = "DOWN"
+)
+
+// Node is a node as slurmctld tells it.
+type Node struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	// State is a base state (IDLE, ALLOCATED, MIXED, DOWN, UNKNOWN...) followed by flags (DRAIN, ...).
+	State  []string `json:"state"`
+	Reason string   `json:"reason"`
+	CPUs   int32    `json:"cpus"`
+	// RealMemory is in MiB.
+	RealMemory int64  `json:"real_memory"`
+	Version    string `json:"version"`
+}
+
+// Is tells whether a node's state has the given word.
+func (n Node) Is(word string) bool { return slices.Contains(n.State, word) }
+
+// Busy tells whether a node runs something, or ends it. An unknown state counts as busy.
+func (n Node) Busy() bool {
+	return n.Is("ALLOCATED") || n.Is("MIXED") || n.Is("COMPLETING") || n.Is("UNKNOWN") || len(n.State) == 0
+}
+
+// Down tells whether Slurm cannot use a node, or does not hear of it.
+func (n Node) Down() bool {
+	return n.Is("DOWN") || n.Is("NOT_RESPONDING") || n.Is("INVALID_REG") || n.Is("INVALID") || n.Is("FAIL")
+}
+
+// Draining tells whether a node takes no new jobs.
+func (n Node) Draining() bool { return n.Is("DRAIN") }
+
+// Usable tells whether Slurm starts jobs on a node, or has filled it.
+func (n Node) Usable() bool {
+	return !n.Draining() && !n.Down() && (n.Is("IDLE") || n.Is("ALLOCATED") || n.Is("MIXED"))
+}
+
+// Ours tells whether it was the operator who drained a node or set it down.
+func (n Node) Ours() bool { return strings.HasPrefix(n.Reason, contract.ReasonPrefix) }
+
+// Job is the state of a job.
+type Job struct {
+	// State is a base state (PENDING, RUNNING, ...) followed by flags.
+	State []string `json:"state"`
+}
+
+// Running tells whether a job holds nodes.
+func (j Job) Running() bool {
+	return slices.Contains(j.State, "RUNNING") || slices.Contains(j.State, "SUSPENDED") ||
+		slices.Contains(j.State, "COMPLETING") || slices.Contains(j.State, "CONFIGURING")
+}
+
+// Pending tells whether a job waits.
+func (j Job) Pending() bool { return slices.Contains(j.State, "PENDING") && !j.Running() }

@@ -1,0 +1,74 @@
+package slurmconf
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+)
+
+// parameterNames are the parameters of slurm.conf in Slurm 24.11 to 26.05, one a line, as src/common/
+// read_config.c of these versions names them.
+//
+//go:embed parameters.txt
+var parameterNames string
+
+// known maps a parameter's name in lower case to its usual spelling.
+var known = func() map[string]string {
+	m := map[string]string{}
+	for _, name := range strings.Fields(parameterNames) {
+		m[strings.ToLower(name)] = name
+	}
+	return m
+}()
+
+// owned are the parameters that decide how the cluster is built.
+func owned(c Cluster, address string) []parameter {
+	return []parameter{
+		{"ClusterName", c.Name},
+		{"SlurmctldHost", fmt.Sprintf("%s(%s)", c.ControllerHost, address)},
+		{"SlurmUser", contract.UserName},
+		{"SlurmdUser", contract.UserName},
+		{"SlurmctldPort", fmt.Sprint(contract.PortSlurmctld)},
+		{"SlurmdPort", fmt.Sprint(contract.PortSlurmd)},
+		{"SrunPortRange", fmt.Sprintf("%d-%d", contract.PortSrunFirst, contract.PortSrunLast)},
+		{"AuthType", "auth/munge"},
+		{"AuthAltTypes", "auth/jwt"},
+		{"AuthAltParameters", "jwt_key=" + contract.JWTKeyPath},
+		// A job whose node was lost is requeued, and then waits until its credential has expired: 120 s by
+		// default.
+		{"AuthInfo", "cred_expire=10"},
+		{"StateSaveLocation", contract.StateDir + "/state"},
+		{"SlurmdSpoolDir", contract.SpoolDir + "/%n"},
+		{"SlurmctldPidFile", contract.RunDir + "/slurmctld.pid"},
+		{"SlurmdPidFile", contract.RunDir + "/slurmd.pid"},
+		// The pod's cgroup confines a node; within it, an unprivileged slurmd can only follow processes.
+		{"ProctrackType", "proctrack/linuxproc"},
+		// Binding a pod that has a share of CPUs, not CPUs of its own, puts every pod of a machine on the
+		// same core. The kernel spreads tasks better.
+		{"TaskPlugin", "task/none"},
+		{"SelectType", "select/cons_tres"},
+		{"MaxNodeCount", fmt.Sprint(c.MaxNodes)},
+		{"ReturnToService", "2"},
+		// Nodes have no names that DNS must know, so slurmds do not forward messages to each other.
+		{"TreeWidth", "65533"},
+	}
+}
+
+// defaults are parameters that a user may set differently.
+var defaults = []parameter{
+	{"SelectTypeParameters", "CR_Core_Memory"},
+	{"SlurmctldTimeout", "30"},
+	{"SlurmdTimeout", "60"},
+	// A node that registers does not start the scheduler, so the scheduler looks often.
+	{"SchedulerParameters", "sched_interval=5,bf_interval=5"},
+	// A job's record is how its output is found, so it is kept for an hour, and there is room for that.
+	{"MinJobAge", "3600"},
+	{"MaxJobCount", "100000"},
+	// An unprivileged slurmd cannot raise limits to those of the shell that submitted.
+	{"PropagateResourceLimits", "NONE"},
+	{"MailProg", "/usr/bin/true"},
+	{"SlurmctldSyslogDebug", "quiet"},
+	{"SlurmdSyslogDebug", "quiet"},
+}
