@@ -23,18 +23,13 @@ var version = "dev"
 func main() {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	slog.SetDefault(log)
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
+	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	err := cmd.New(version, log, lastWords(log)).ExecuteContext(ctx)
 	if err == nil {
 		return
 	}
-	code := exit.Code(err)
-	if ctx.Err() != nil && code == 1 {
-		code = exit.Signal(syscall.SIGTERM)
-	}
 	fmt.Fprintln(os.Stderr, "slurmd-shim:", err)
-	os.Exit(code)
+	os.Exit(exit.Code(err))
 }
 
 // lastWords returns a function that leaves a message for the kubelet, which shows it as the reason why the

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -46,12 +45,12 @@ type Agent struct {
 	Slurmctld []string
 	// Check is a command of Slurm's that fails when SLURM_CONF names a file with errors.
 	Check []string
-	// LastWords is given what slurmctld logged before it died by itself.
-	LastWords func(string)
-	Log       *slog.Logger
+	Log   *slog.Logger
 
 	mu     sync.Mutex
 	status contract.AgentConfig
+
+	lastLog string
 
 	current, previous staged
 	changedAt         time.Time
@@ -160,20 +159,21 @@ func (a *Agent) reload(ctx context.Context) bool {
 
 // revive decides what a death of slurmctld that nobody asked for means. Slurm's parser does not see every
 // mistake (a plugin that does not exist, a partition with unknown nodes): a death soon after a
-// reconfiguration brings the previous configuration back. Any other one ends the agent.
+// reconfiguration brings the previous configuration back. Any other one ends the agent, and so does
+// SIGKILL, which is the kernel's for want of memory or a person's, and no fault of the configuration.
 func (a *Agent) revive(c *child, err error) (*child, error) {
 	switch {
 	case c.killedBy(syscall.SIGHUP):
 		// It was told to reconfigure in the moment before it listens to signals: it only has to start.
 		a.Log.Warn("slurmctld was not ready to be reconfigured and is started again")
-	case a.previous.dir != "" && time.Since(a.changedAt) < settle:
-		a.reject(a.current.hash, fmt.Errorf("slurmctld ended with status %d and the previous configuration was brought back: %s",
-			exit.OfChild(err), strings.Join(c.tail.fatal(), "; ")))
+	case a.previous.dir != "" && time.Since(a.changedAt) < settle && !c.killedBy(syscall.SIGKILL):
+		a.reject(a.current.hash, fmt.Errorf("slurmctld ended with status %d, and the previous configuration was brought back: %s",
+			exit.OfChild(err), explain(c.tail.complaints(), a.current.files[contract.FileSlurmConf])))
 		if err := a.use(a.previous); err != nil {
 			return nil, err
 		}
 	default:
-		a.LastWords(c.tail.String())
+		a.lastLog = c.tail.String() + "\n"
 		if err == nil {
 			err = errors.New("exit status 0")
 		}
@@ -198,6 +198,9 @@ func (a *Agent) reject(hash string, reason error) {
 	s := a.Status()
 	a.setStatus(contract.AgentConfig{RunningHash: s.RunningHash, RejectedHash: hash, Reason: reason.Error()})
 }
+
+// LastLog returns the end of slurmctld's log when it died by itself, else "". It is for after Run.
+func (a *Agent) LastLog() string { return a.lastLog }
 
 // Status returns which configuration runs.
 func (a *Agent) Status() contract.AgentConfig {

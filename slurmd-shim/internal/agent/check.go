@@ -41,8 +41,15 @@ func (a *Agent) check(ctx context.Context, s staged) error {
 var (
 	speaker  = regexp.MustCompile(`^[a-z]+: (error|fatal): (_[a-z_]+: )?`)
 	fileLine = regexp.MustCompile(` in file \S*?([^/\s]+) line ([0-9]+)`)
-	confKey  = regexp.MustCompile(`^\s*([A-Za-z0-9_.]+)\s*[-*+/]?=`)
-	word     = regexp.MustCompile(`[A-Za-z0-9_.]+`)
+	// keyValue has Slurm's syntax of the first pair of a line.
+	keyValue = regexp.MustCompile(`^\s*([A-Za-z0-9_.]+)\s*[-*+/]?=\s*"?([^\s"]*)`)
+	word     = regexp.MustCompile(`[A-Za-z0-9_./-]+`)
+)
+
+// Groups of keyValue by which a line can be found. Values of one or two characters say nothing.
+const (
+	partKey   = 1
+	partValue = 2
 )
 
 // explain turns what Slurm's parser printed into a sentence with the line that it is about. The parser names
@@ -59,16 +66,18 @@ func explain(output, conf string) string {
 	if m := fileLine.FindStringSubmatch(all); m != nil {
 		return fmt.Sprintf("%s line %s: %s. Correct or remove that line", m[1], m[2], all)
 	}
-	for _, text := range said {
-		if n, line := lineOf(text, conf); n > 0 {
-			return fmt.Sprintf("%s line %d (%s): %s. Correct or remove that line", contract.FileSlurmConf, n, line, all)
+	for _, part := range []int{partKey, partValue} {
+		for _, text := range said {
+			if n, line := lineOf(text, conf, part); n > 0 {
+				return fmt.Sprintf("%s line %d (%s): %s. Correct or remove that line", contract.FileSlurmConf, n, line, all)
+			}
 		}
 	}
 	return fmt.Sprintf("%s: %s. Correct it", contract.FileSlurmConf, all)
 }
 
-// lineOf finds the last line of conf whose key stands in the text as a word; 0 if there is none.
-func lineOf(text, conf string) (int, string) {
+// lineOf finds the last line of conf whose key, or value, stands in the text as a word; 0 if there is none.
+func lineOf(text, conf string, part int) (int, string) {
 	named := map[string]bool{}
 	for _, w := range word.FindAllString(text, -1) {
 		named[strings.ToLower(w)] = true
@@ -76,7 +85,7 @@ func lineOf(text, conf string) (int, string) {
 	found, content, n := 0, "", 0
 	for line := range strings.Lines(conf) {
 		n++
-		if m := confKey.FindStringSubmatch(line); m != nil && named[strings.ToLower(m[1])] {
+		if m := keyValue.FindStringSubmatch(line); m != nil && len(m[part]) > 2 && named[strings.ToLower(m[part])] {
 			found, content = n, strings.TrimSpace(line)
 		}
 	}

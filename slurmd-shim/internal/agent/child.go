@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// tailLines and tailBytes bound slurmctld's last words; the kubelet cuts them at 4096 bytes.
+	// tailLines and tailBytes bound slurmctld's last words; the kubelet keeps 4096 bytes.
 	tailLines = 20
-	tailBytes = 4096
+	tailBytes = 3584
 )
 
 // child is a running slurmctld.
@@ -76,17 +76,15 @@ func (t *tail) String() string {
 	return s[max(0, len(s)-tailBytes):]
 }
 
-// fatal returns what was said before the end: the lines marked fatal, else the last line.
-func (t *tail) fatal() []string {
+// complaints returns the fatal error at the end and the errors just before it, which say more; without a
+// fatal error, the last line.
+func (t *tail) complaints() string {
 	lines := strings.Split(t.String(), "\n")
-	var out []string
-	for _, l := range lines {
-		if strings.Contains(l, "fatal:") {
-			out = append(out, l)
+	first := len(lines) - 1
+	if strings.Contains(lines[first], ": fatal: ") {
+		for first > 0 && strings.Contains(lines[first-1], ": error: ") {
+			first--
 		}
 	}
-	if out == nil {
-		return lines[len(lines)-1:]
-	}
-	return out
+	return strings.Join(lines[first:], "\n")
 }

@@ -36,8 +36,7 @@ func New(version string, log *slog.Logger, lastWords func(string)) *cobra.Comman
 	return root
 }
 
-// daemon wraps a command that becomes or runs a daemon: an error is also its last words. An error that
-// carries a daemon's own status comes after the daemon's words were left.
+// daemon wraps a command that becomes or runs a daemon: an error is also its last words.
 func (a *app) daemon(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		err := run(c, args)

@@ -38,10 +38,8 @@ func (a *app) slurmctld() *cobra.Command {
 	return &cobra.Command{
 		Use: "slurmctld", Args: cobra.NoArgs,
 		Short: "Run slurmctld and hand it every change of the mounted configuration that Slurm accepts",
-		// The agent leaves slurmctld's last words itself; only what stops it before is told here.
 		RunE: func(c *cobra.Command, _ []string) error {
-			spoke := false
-			err := (&agent.Agent{
+			ctld := agent.Agent{
 				Source:      contract.ServedConfigDir,
 				RunDir:      contract.RunDir,
 				StateDir:    filepath.Join(contract.StateDir, "state"),
@@ -53,12 +51,12 @@ func (a *app) slurmctld() *cobra.Command {
 				Slurmctld:   []string{"slurmctld"},
 				// Listing a host name is the least that a command of Slurm's can do after it has read
 				// its configuration.
-				Check:     []string{"scontrol", "show", "hostnames", "x"},
-				LastWords: func(text string) { spoke = true; a.lastWords(text) },
-				Log:       a.log,
-			}).Run(c.Context())
-			if err != nil && !spoke {
-				a.lastWords(err.Error())
+				Check: []string{"scontrol", "show", "hostnames", "x"},
+				Log:   a.log,
+			}
+			err := ctld.Run(c.Context())
+			if err != nil {
+				a.lastWords(ctld.LastLog() + err.Error())
 			}
 			return err
 		},

@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -47,7 +48,11 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, extra []string) er
 		return err
 	}
 	a.log.Info("node", "name", host, "limits", found.Limits, "machine", found.Machine, "node", found.Node, "warnings", found.Warnings)
-	if err := launch.Spool(launch.SpoolDir(host)); err != nil {
+	spool := filepath.Join(contract.SpoolDir, host)
+	if err := launch.Spool(spool); err != nil {
+		return err
+	}
+	if err := launch.LinkConf(spool, filepath.Join(contract.RunDir, "conf")); err != nil {
 		return err
 	}
 	if err := launch.WaitFor(c.Context(), a.log, "munged", "unix", contract.MungeSocket); err != nil {

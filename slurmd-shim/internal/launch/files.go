@@ -59,20 +59,38 @@ func WriteFile(path string, content []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// Spool makes slurmd's spool directory and removes the machine description that an earlier slurmd kept in
-// it: slurmd believes it, so that a directory that outlives a machine or a resize would lie.
+// Spool makes slurmd's spool directory, and removes the machine description that an earlier slurmd kept in
+// it or, before it knew its configuration, in the volume above: slurmd believes it, so that a volume that
+// outlives a machine or a resize would lie.
 func Spool(dir string) error {
 	if err := OwnDir(dir, 0o755); err != nil {
 		return err
 	}
-	stale, err := filepath.Glob(filepath.Join(dir, "hwloc*.xml"))
-	if err != nil {
-		return fmt.Errorf("look for stale files in %s: %w", dir, err)
-	}
-	for _, f := range stale {
-		if err := os.Remove(f); err != nil {
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		stale, err := filepath.Glob(filepath.Join(d, "hwloc*.xml"))
+		for _, f := range stale {
+			err = errors.Join(err, os.Remove(f))
+		}
+		if err != nil {
 			return fmt.Errorf("remove the stale machine description: %w", err)
 		}
+	}
+	return nil
+}
+
+// LinkConf makes link, where Slurm's commands look, point to the configuration that slurmd will fetch into
+// its spool directory. slurmd does so itself only where it owns the directory of the link, which it does not
+// own when that is a volume.
+func LinkConf(spool, link string) error {
+	err := os.Remove(link)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err == nil {
+		err = os.Symlink(filepath.Join(spool, "conf-cache"), link)
+	}
+	if err != nil {
+		return exit.Configf("link slurmd's configuration for Slurm's commands: %w; mount a volume at %s that uid %d may write", err, filepath.Dir(link), os.Getuid())
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package launch
 import (
 	"fmt"
 	"net"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -57,6 +56,3 @@ func checkAddress(address string) error {
 	}
 	return nil
 }
-
-// SpoolDir is the spool directory of a node.
-func SpoolDir(host string) string { return filepath.Join(contract.SpoolDir, host) }

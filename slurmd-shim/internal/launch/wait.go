@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"syscall"
 	"time"
+
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
 )
 
 const (
@@ -16,7 +19,8 @@ const (
 
 // WaitFor knocks at a socket every 50 ms until something accepts there, and logs every few seconds what it
 // waits for and why the last knock failed. There is no end to the waiting but ctx: the kubelet decides when
-// a pod has waited long enough. network is "tcp" or "unix"; who is what answers there.
+// a pod has waited long enough. network is "tcp" or "unix"; who is what answers there. Its error
+// is the one of a process that SIGTERM ended.
 func WaitFor(ctx context.Context, log *slog.Logger, who, network, address string) error {
 	start := time.Now()
 	report := time.NewTicker(reportEvery)
@@ -31,7 +35,10 @@ func WaitFor(ctx context.Context, log *slog.Logger, who, network, address string
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("stopped while waiting for %s at %s: %w", who, address, context.Cause(ctx))
+			return &exit.Error{
+				Code: exit.Signal(syscall.SIGTERM),
+				Err:  fmt.Errorf("stopped while waiting for %s at %s: %w", who, address, err),
+			}
 		case <-report.C:
 			log.Info("waiting for "+who, "address", address, "waited", time.Since(start).Round(time.Second).String(), "because", err.Error())
 		case <-knock.C:
