@@ -1,0 +1,215 @@
+// Package nodeplan decides which slurmd pods to create, drain and delete, each step with its reason. It is
+// pure: it sees one observation and returns steps; it keeps nothing in between. A step is safe on its own,
+// so that it does not matter if the ones after it are not carried out.
+//
+// Two rules stand above all others. Nothing that may run a job is deleted. And not knowing is not a reason:
+// while slurmctld cannot be asked, only pods whose slurmd never ran are removed.
+package nodeplan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
+)
+
+// Observation is what a plan is made from.
+type Observation struct {
+	// Sets are the wanted node sets.
+	Sets []Set
+	// Pods are the cluster's slurmd pods, whatever their set.
+	Pods []Pod
+	// Known tells whether slurmctld could be asked. Without it, Nodes means nothing.
+	Known bool
+	// Nodes are slurmctld's nodes.
+	Nodes []slurm.Node
+	// ControllerSettled tells that slurmctld has answered long enough for every running slurmd to have
+	// registered.
+	ControllerSettled bool
+}
+
+// Set is a wanted node set.
+type Set struct {
+	Name     string
+	Replicas int
+	// Hash is that of the pods it wants now.
+	Hash string
+}
+
+// Pod is a slurmd pod.
+type Pod struct {
+	Node  string
+	Set   string
+	Index int
+	// Hash is that of what it was made from.
+	Hash string
+	// Started tells whether its slurmd has ever run.
+	Started bool
+	// Running tells whether its slurmd runs now.
+	Running bool
+	// Settled tells that its slurmd has run long enough to have registered.
+	Settled bool
+	// Leaving tells that the pod is being deleted, or has ended for good.
+	Leaving bool
+	// Ended tells that the pod has ended for good but its object is still there, and not being deleted.
+	Ended bool
+}
+
+// Action is what a step does.
+type Action string
+
+// Actions of steps.
+const (
+	CreatePod  Action = "CreatePod"
+	DeletePod  Action = "DeletePod"
+	Drain      Action = "Drain"
+	Resume     Action = "Resume"
+	Down       Action = "Down"
+	DeleteNode Action = "DeleteNode"
+	// Wait does nothing; it tells why nothing is done yet.
+	Wait Action = "Wait"
+)
+
+// Step is one thing to do to one node.
+type Step struct {
+	Action Action
+	Node   string
+	Set    string
+	Index  int
+	// Why is a few words for logs, events and, with contract.ReasonPrefix, for Slurm.
+	Why string
+}
+
+// Reasons of steps.
+const (
+	WhyMissing      = "wanted by the node set"
+	WhyScaleIn      = "scale-in"
+	WhyUpdate       = "update"
+	WhyRegistered   = "registered"
+	WhyStays        = "no longer leaves"
+	WhyPodLost      = "pod lost"
+	WhyPodGone      = "its pod is gone"
+	WhyPodEnded     = "its pod has ended"
+	WhySlurmdDown   = "slurmd is not running"
+	WhySlurmdBack   = "slurmd is back"
+	WhyUnregistered = "slurmd is not known to slurmctld"
+	WhyBusy         = "waits for its jobs to end"
+	WhyUnknown      = "waits for slurmctld to answer"
+	WhyAdmin        = "was drained by an administrator"
+)
+
+// Make plans the next steps.
+func Make(o Observation) []Step {
+	p := &planner{Observation: o, nodes: map[string]slurm.Node{}, pods: map[string]Pod{}, sets: map[string]Set{}}
+	for _, n := range o.Nodes {
+		p.nodes[n.Name] = n
+	}
+	for _, s := range o.Sets {
+		p.sets[s.Name] = s
+	}
+	for _, pod := range o.Pods {
+		p.pods[pod.Node] = pod
+	}
+	p.lost()
+	for _, name := range p.setNames() {
+		p.planSet(name)
+	}
+	return p.steps
+}
+
+type planner struct {
+	Observation
+	nodes map[string]slurm.Node
+	pods  map[string]Pod
+	sets  map[string]Set
+	steps []Step
+}
+
+// setNames are the wanted sets in their order, then sets that only have pods left.
+func (p *planner) setNames() []string {
+	var names []string
+	for _, s := range p.Sets {
+		names = append(names, s.Name)
+	}
+	var left []string
+	for _, pod := range p.Pods {
+		if _, wanted := p.sets[pod.Set]; !wanted && !slices.Contains(left, pod.Set) {
+			left = append(left, pod.Set)
+		}
+	}
+	slices.Sort(left)
+	return append(names, left...)
+}
+
+func (p *planner) add(a Action, pod Pod, why string) {
+	p.steps = append(p.steps, Step{Action: a, Node: pod.Node, Set: pod.Set, Index: pod.Index, Why: why})
+}
+
+// planSet brings one set towards its wanted number of nodes, all made from its present spec.
+func (p *planner) planSet(name string) {
+	set := p.sets[name]
+	members := p.members(name)
+	leaving := p.surplus(members, set.Replicas)
+	var staying []Pod
+	for _, pod := range members {
+		switch {
+		case pod.Leaving:
+		case slices.ContainsFunc(leaving, func(l Pod) bool { return l.Node == pod.Node }):
+			p.remove(pod, WhyScaleIn)
+		default:
+			staying = append(staying, pod)
+		}
+	}
+	p.update(set, staying)
+	p.create(set, len(members)-len(leaving))
+}
+
+// members are the pods of a set that count towards its replicas: also those that leave against our will,
+// because they come back under the same name.
+func (p *planner) members(name string) []Pod {
+	var list []Pod
+	for _, pod := range p.Pods {
+		if pod.Set == name && !pod.Leaving {
+			list = append(list, pod)
+		}
+	}
+	slices.SortFunc(list, func(a, b Pod) int { return cmp.Compare(a.Index, b.Index) })
+	return list
+}
+
+// surplus chooses the pods that are too many: first those that already leave, then those that run nothing,
+// of equal ones the newest. Nodes that an administrator drained come last, since they are not ours to end.
+func (p *planner) surplus(members []Pod, replicas int) []Pod {
+	extra := len(members) - replicas
+	if extra <= 0 {
+		return nil
+	}
+	order := slices.Clone(members)
+	slices.SortFunc(order, func(a, b Pod) int {
+		return cmp.Or(cmp.Compare(p.cost(a), p.cost(b)), cmp.Compare(b.Index, a.Index))
+	})
+	return order[:extra]
+}
+
+// cost of losing a pod: 0 nothing, up to 4 what should not be lost.
+func (p *planner) cost(pod Pod) int {
+	node, registered := p.nodes[pod.Node]
+	switch {
+	case p.Known && node.Draining() && node.Reason == contract.ReasonPrefix+WhyScaleIn:
+		return 0
+	case !pod.Started && !registered:
+		return 1
+	case !p.Known:
+		return 3
+	case p.drainedByAdmin(node):
+		return 5
+	case !registered || node.Down():
+		return 2
+	case node.Busy():
+		return 4
+	}
+	return 3
+}
+
+func (p *planner) drainedByAdmin(n slurm.Node) bool { return n.Draining() && !n.Ours() }
