@@ -1,0 +1,63 @@
+package components
+
+import (
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/layout"
+)
+
+// containerdTemplate: AppArmor stays off because its profiles are the host
+// kernel's and would outlive the cluster.
+var containerdTemplate = template.Must(template.New("containerd").Parse(`version = 3
+root = {{ printf "%q" .Root }}
+state = {{ printf "%q" .State }}
+
+[grpc]
+  address = {{ printf "%q" .Socket }}
+
+[plugins."io.containerd.cri.v1.images"]
+  snapshotter = {{ printf "%q" .Snapshotter }}
+  [plugins."io.containerd.cri.v1.images".pinned_images]
+    sandbox = {{ printf "%q" .Pause }}
+
+[plugins."io.containerd.cri.v1.runtime"]
+  disable_apparmor = true
+  restrict_oom_score_adj = {{ .RestrictOOM }}
+  [plugins."io.containerd.cri.v1.runtime".cni]
+    bin_dirs = [{{ printf "%q" .CNIBin }}]
+    conf_dir = {{ printf "%q" .CNIConf }}
+  [plugins."io.containerd.cri.v1.runtime".containerd]
+    default_runtime_name = "runc"
+    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+        BinaryName = {{ printf "%q" .Runc }}
+        SystemdCgroup = false
+`))
+
+// containerdConfig renders containerd's configuration. Without
+// CAP_SYS_RESOURCE no sandbox can be made harder to kill, and each would die trying.
+func containerdConfig(o layout.Options, host Host) string {
+	snapshotter := "native"
+	if host.Overlay {
+		snapshotter = "overlayfs"
+	}
+	var text strings.Builder
+	err := containerdTemplate.Execute(&text, map[string]any{
+		"Root":        o.Dir("containerd"),
+		"State":       filepath.Join(o.Run, "containerd"),
+		"Socket":      o.Containerd(),
+		"Snapshotter": snapshotter,
+		"Pause":       PauseImage,
+		"RestrictOOM": !host.LowerOOMScores,
+		"CNIBin":      layout.CNIPlugins,
+		"CNIConf":     o.Dir("cni"),
+		"Runc":        o.Binary("runc"),
+	})
+	if err != nil {
+		panic(err) // the template and its data stand above
+	}
+	return text.String()
+}
