@@ -1,0 +1,137 @@
+// Package apply is the one writer of a cluster's child objects: typed server-side apply with one field
+// owner. It remembers what it wrote, so that nothing is sent for an object that still is as it left it.
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// FieldOwner owns every field that the operator writes.
+const FieldOwner = client.FieldOwner("slurmcluster-operator")
+
+// Writer writes child objects. It is safe for use by several goroutines.
+type Writer struct {
+	client client.Client
+	reader client.Reader
+	mu     sync.Mutex
+	done   map[key]record
+}
+
+// ConflictError says that an object that a cluster needs is there already and is not the cluster's.
+type ConflictError struct {
+	Kind string
+	Name types.NamespacedName
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%s %s exists already and does not belong to this cluster; delete it, or give the cluster another name", e.Kind, e.Name)
+}
+
+type key struct {
+	kind reflect.Type
+	name types.NamespacedName
+}
+
+// record is what was wanted of an object, and the version it had after that was written.
+type record struct {
+	hash    [sha256.Size]byte
+	version string
+}
+
+// New makes a Writer that writes through c. reader reads from the API server itself: the caches that c may
+// read from only have objects with our labels.
+func New(c client.Client, reader client.Reader) *Writer {
+	return &Writer{client: c, reader: reader, done: map[key]record{}}
+}
+
+// Apply writes want, unless live is as the last Apply of the same want left it. live is the object as last
+// seen, with an empty resource version if there is none; after a write it is filled with the answer. An
+// object that owner does not own is left alone: *ConflictError.
+func (w *Writer) Apply(ctx context.Context, owner metav1.Object, want runtime.ApplyConfiguration, live client.Object) error {
+	text, err := json.Marshal(want)
+	if err != nil {
+		return fmt.Errorf("writing %T as JSON: %w", want, err)
+	}
+	var id struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+	}
+	if err := json.Unmarshal(text, &id); err != nil {
+		return fmt.Errorf("reading the name of %T: %w", want, err)
+	}
+	k := key{reflect.TypeOf(live), types.NamespacedName{Namespace: id.Metadata.Namespace, Name: id.Metadata.Name}}
+	hash := sha256.Sum256(text)
+	if w.unchanged(k, record{hash, live.GetResourceVersion()}) {
+		return nil
+	}
+	if err := w.checkOwner(ctx, owner, k, live); err != nil {
+		return err
+	}
+	if err := w.client.Apply(ctx, want, FieldOwner, client.ForceOwnership); err != nil {
+		return fmt.Errorf("applying %s %s: %w", k.kind.Elem().Name(), k.name, err)
+	}
+	if err := fill(want, live); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done[k] = record{hash, live.GetResourceVersion()}
+	return nil
+}
+
+func (w *Writer) checkOwner(ctx context.Context, owner metav1.Object, k key, live client.Object) error {
+	if live.GetResourceVersion() == "" {
+		err := w.reader.Get(ctx, k.name, live)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("looking for %s %s: %w", k.kind.Elem().Name(), k.name, err)
+		}
+	}
+	if !metav1.IsControlledBy(live, owner) {
+		return &ConflictError{k.kind.Elem().Name(), k.name}
+	}
+	return nil
+}
+
+func (w *Writer) unchanged(k key, r record) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return r.version != "" && w.done[k] == r
+}
+
+// Forget drops what is remembered of a namespace's object, of any kind, when its cluster is gone.
+func (w *Writer) Forget(names ...types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for k := range w.done {
+		for _, n := range names {
+			if k.name == n {
+				delete(w.done, k)
+			}
+		}
+	}
+}
+
+// fill copies the answer, which client.Apply leaves in the apply configuration, into a typed object.
+func fill(from runtime.ApplyConfiguration, to client.Object) error {
+	text, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the answer to an apply of %T: %w", to, err)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+// Package status turns what was observed into a cluster's status. It is pure.
+package status
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/operator/internal/desired"
+	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
+)
+
+// Observation is what a status is made from.
+type Observation struct {
+	Cluster *v1alpha1.SlurmCluster
+	// Pods are the slurmd pods by the name of their Slurm node.
+	Pods map[string]Pod
+	// Known tells whether slurmctld could be asked. Without it, Nodes, Jobs and Version mean nothing.
+	Known   bool
+	Nodes   []slurm.Node
+	Jobs    []slurm.Job
+	Version string
+	// RunningConfig is the hash of the configuration that slurmctld runs with, WantedConfig of the wanted.
+	RunningConfig, WantedConfig string
+	// ControllerRan tells whether slurmctld has answered before, in this or an earlier observation.
+	ControllerRan bool
+	// Problems are what needs a person or a replacement, the gravest first.
+	Problems []Problem
+	// Waiting says what a change waits for, if it does.
+	Waiting *Problem
+	// Endpoints are the cluster's addresses.
+	Endpoints v1alpha1.Endpoints
+}
+
+// Pod is the part of a slurmd pod that counts.
+type Pod struct {
+	Set string
+	// Serving tells that the pod is not leaving and all its containers run, as far as the kubelet told.
+	Serving bool
+}
+
+// Problem is a reason of a condition with its sentence.
+type Problem struct {
+	Reason  string
+	Message string
+}
+
+// Make makes the status; conditions keep their transition times from the old one.
+func Make(o Observation) v1alpha1.SlurmClusterStatus {
+	old := o.Cluster.Status
+	s := v1alpha1.SlurmClusterStatus{
+		ObservedGeneration: o.Cluster.Generation,
+		Conditions:         append([]metav1.Condition(nil), old.Conditions...),
+		Endpoints:          o.Endpoints,
+		Jobs:               old.Jobs,
+		SlurmVersion:       old.SlurmVersion,
+		ConfigHash:         old.ConfigHash,
+	}
+	if o.RunningConfig != "" {
+		s.ConfigHash = o.RunningConfig
+	}
+	if o.Known {
+		s.Jobs, s.SlurmVersion = countJobs(o.Jobs), o.Version
+	}
+	wanted, ready, cpus := countNodes(o, &s)
+	s.Nodes, s.ReadyNodes, s.CPUs = &wanted, &ready, &cpus
+	setConditions(o, &s)
+	return s
+}
+
+func countJobs(jobs []slurm.Job) v1alpha1.JobCounts {
+	var c v1alpha1.JobCounts
+	for _, j := range jobs {
+		switch {
+		case j.Running():
+			c.Running++
+		case j.Pending():
+			c.Pending++
+		}
+	}
+	return c
+}
+
+func countNodes(o Observation, s *v1alpha1.SlurmClusterStatus) (wanted, ready, cpus int32) {
+	nodes := map[string]slurm.Node{}
+	for _, n := range o.Nodes {
+		nodes[n.Name] = n
+	}
+	for _, set := range o.Cluster.Spec.NodeSets {
+		counts := v1alpha1.NodeSetStatus{Name: set.Name, Wanted: int32(desired.Replicas(set))}
+		for name, pod := range o.Pods {
+			if pod.Set != set.Name || !o.Known {
+				continue
+			}
+			if node, ok := nodes[name]; ok {
+				cpus += count(&counts, node, pod)
+			}
+		}
+		counts.Ready = min(counts.Ready, counts.Wanted)
+		wanted += counts.Wanted
+		ready += counts.Ready
+		s.NodeSets = append(s.NodeSets, counts)
+	}
+	return wanted, ready, cpus
+}
+
+// count adds a node to its set's counts and returns the CPUs that it offers.
+func count(c *v1alpha1.NodeSetStatus, n slurm.Node, pod Pod) int32 {
+	switch {
+	case n.Down() || !pod.Serving:
+		c.Down++
+		return 0
+	case n.Draining():
+		c.Draining++
+		return 0
+	case !n.Usable():
+		return 0
+	case n.Busy():
+		c.Allocated++
+	default:
+		c.Idle++
+	}
+	c.Ready++
+	return n.CPUs
+}
+
+func plural(n int32, word string) string {
+	if n == 1 {
+		return fmt.Sprintf("%d %s", n, word)
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
