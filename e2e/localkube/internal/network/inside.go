@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -34,11 +35,17 @@ func SetUpInside() error {
 	if err := addInsideRoutes(uplink); err != nil {
 		return err
 	}
-	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
-		return fmt.Errorf("turning on IP forwarding: %w", err)
+	for name, value := range sysctls {
+		if err := os.WriteFile(filepath.Join("/proc/sys/net/ipv4", name), []byte(value), 0o644); err != nil {
+			return fmt.Errorf("setting the sysctl %s to %s: %w", name, value, err)
+		}
 	}
 	return rejectUntranslated()
 }
+
+// sysctls of the namespace. Refusals must not be rate-limited: a refusal that
+// is not sent is a time-out for whoever waits for it.
+var sysctls = map[string]string{"ip_forward": "1", "icmp_ratelimit": "0"}
 
 // addInsideRoutes adds the only routes there are. Services need one, although
 // it leads nowhere: the kernel looks for a route before kube-proxy's rules
