@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"sync"
 
@@ -47,6 +48,7 @@ type key struct {
 type record struct {
 	hash    [sha256.Size]byte
 	version string
+	cluster types.NamespacedName
 }
 
 // New makes a Writer that writes through c. reader reads from the API server itself: the caches that c may
@@ -71,7 +73,8 @@ func (w *Writer) Apply(ctx context.Context, owner metav1.Object, want runtime.Ap
 	}
 	k := key{reflect.TypeOf(live), types.NamespacedName{Namespace: id.Metadata.Namespace, Name: id.Metadata.Name}}
 	hash := sha256.Sum256(text)
-	if w.unchanged(k, record{hash, live.GetResourceVersion()}) {
+	cluster := types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}
+	if w.unchanged(k, record{hash, live.GetResourceVersion(), cluster}) {
 		return nil
 	}
 	if err := w.checkOwner(ctx, owner, k, live); err != nil {
@@ -85,7 +88,7 @@ func (w *Writer) Apply(ctx context.Context, owner metav1.Object, want runtime.Ap
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.done[k] = record{hash, live.GetResourceVersion()}
+	w.done[k] = record{hash, live.GetResourceVersion(), cluster}
 	return nil
 }
 
@@ -111,17 +114,11 @@ func (w *Writer) unchanged(k key, r record) bool {
 	return r.version != "" && w.done[k] == r
 }
 
-// Forget drops what is remembered of a namespace's object, of any kind, when its cluster is gone.
-func (w *Writer) Forget(names ...types.NamespacedName) {
+// ForgetCluster drops what is remembered of a cluster's objects, when it is gone.
+func (w *Writer) ForgetCluster(cluster types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for k := range w.done {
-		for _, n := range names {
-			if k.name == n {
-				delete(w.done, k)
-			}
-		}
-	}
+	maps.DeleteFunc(w.done, func(k key, r record) bool { return r.cluster == cluster })
 }
 
 // fill copies the answer, which client.Apply leaves in the apply configuration, into a typed object.

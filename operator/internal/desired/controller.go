@@ -13,8 +13,8 @@ import (
 	"github.com/slurmcluster/slurmcluster/api/contract"
 )
 
-// stateVolume is the volume of slurmctld's state.
-const stateVolume = "state"
+// StateVolume is the volume of slurmctld's state.
+const StateVolume = "state"
 
 // controllerGrace is how long slurmctld may take to save its state, in seconds; it needs about three.
 const controllerGrace = 30
@@ -54,7 +54,7 @@ func controllerPodSpec(c Cluster) *corev1ac.PodSpecApplyConfiguration {
 			configVolume(c, "served", contract.FileSlurmConf),
 		)
 	if c.Object.Spec.Controller.Storage == nil {
-		spec.WithVolumes(diskVolume(stateVolume))
+		spec.WithVolumes(diskVolume(StateVolume))
 	}
 	return spec
 }
@@ -78,7 +78,7 @@ func slurmctld(c Cluster) *corev1ac.ContainerApplyConfiguration {
 			mount("keys", contract.KeyDir),
 			mount("config", contract.ConfigDir),
 			mount("served", contract.ServedConfigDir),
-			mount(stateVolume, contract.StateDir))
+			mount(StateVolume, contract.StateDir))
 }
 
 func slurmrestd(c Cluster) *corev1ac.ContainerApplyConfiguration {
@@ -113,7 +113,7 @@ func withStateClaim(c Cluster, set *appsv1ac.StatefulSetSpecApplyConfiguration) 
 	if storage.Keep {
 		deleted = appsv1.RetainPersistentVolumeClaimRetentionPolicyType
 	}
-	template := corev1ac.PersistentVolumeClaim("", "").WithName(stateVolume).WithLabels(c.Selector()).WithSpec(claim)
+	template := corev1ac.PersistentVolumeClaim("", "").WithName(StateVolume).WithLabels(c.Selector()).WithSpec(claim)
 	template.Namespace = nil
 	set.WithVolumeClaimTemplates(template).
 		WithPersistentVolumeClaimRetentionPolicy(appsv1ac.StatefulSetPersistentVolumeClaimRetentionPolicy().

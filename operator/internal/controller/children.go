@@ -1,0 +1,90 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/operator/internal/desired"
+)
+
+// keysTrust is how long a Secret is taken to be there still without looking. Secrets are not watched: the
+// right to watch them is the right to read all of them.
+const keysTrust = 15 * time.Second
+
+// ensureKeys reads the cluster's keys, or makes them. A Secret that has gone is made again with the keys
+// that running daemons use.
+func (s *scope) ensureKeys(ctx context.Context) error {
+	now := s.Clock.Now()
+	if s.memory.keys != nil && now.Sub(s.memory.keysSeen) < keysTrust {
+		s.keys = s.memory.keys
+		return nil
+	}
+	secret := &corev1.Secret{}
+	name := types.NamespacedName{Namespace: s.cluster.Namespace, Name: s.want.SecretName()}
+	err := s.Reader.Get(ctx, name, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		keys := s.memory.keys
+		if keys == nil {
+			keys = desired.NewKeys()
+		}
+		if err := s.writer.Apply(ctx, s.cluster, desired.Secret(s.want, keys), secret); err != nil {
+			return err
+		}
+	case err != nil:
+		return fmt.Errorf("reading Secret %s: %w", name, err)
+	case !s.want.OwnedBy(secret):
+		// Apply finds the conflict and says it.
+		return s.writer.Apply(ctx, s.cluster, desired.Secret(s.want, nil), secret)
+	}
+	s.keys = secret.Data
+	s.memory.keys, s.memory.keysSeen = secret.Data, now
+	return nil
+}
+
+// ensureServices makes the Services; configuration and slurmds need the controller Service's IP.
+func (s *scope) ensureServices(ctx context.Context) error {
+	if err := s.writer.Apply(ctx, s.cluster, desired.ControllerService(s.want), s.service); err != nil {
+		return err
+	}
+	s.want.ControllerIP = s.service.Spec.ClusterIP
+	return s.writer.Apply(ctx, s.cluster, desired.NodesService(s.want), s.nodes)
+}
+
+// ensureConfig renders Slurm's configuration. One that cannot be used leaves the one before in place.
+func (s *scope) ensureConfig(ctx context.Context) error {
+	files, err := desired.ConfigFiles(s.want)
+	if err != nil {
+		s.problem(v1alpha1.ReasonInvalidConfig, err.Error())
+		s.configHash = servedHash(s.configMap.Data)
+		return nil
+	}
+	s.configHash = servedHash(files)
+	return s.writer.Apply(ctx, s.cluster, desired.ConfigMap(s.want, files), s.configMap)
+}
+
+// servedHash is the hash of the files that slurmctld serves, as the agent in front of it computes it.
+func servedHash(files map[string]string) string {
+	if len(files) == 0 {
+		return ""
+	}
+	return contract.ConfigHash(map[string]string{
+		contract.FileSlurmConf:  files[contract.FileSlurmConf],
+		contract.FileCgroupConf: files[contract.FileCgroupConf],
+	})
+}
+
+// ensureController makes the StatefulSet of the controller pod, once there is a configuration to start with.
+func (s *scope) ensureController(ctx context.Context) error {
+	if s.configHash == "" {
+		return nil
+	}
+	return s.writer.Apply(ctx, s.cluster, desired.Controller(s.want), s.controller)
+}

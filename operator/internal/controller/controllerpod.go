@@ -1,0 +1,107 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
+	"github.com/slurmcluster/slurmcluster/operator/internal/status"
+)
+
+// replaceController deletes the controller pod when it was made from an older spec, as soon as nothing is
+// lost by it. The StatefulSet then makes it anew.
+func (s *scope) replaceController(ctx context.Context) error {
+	pod := s.controllerPod
+	if pod == nil || pod.DeletionTimestamp != nil || !s.controllerOutdated() {
+		return nil
+	}
+	if why := s.whyControllerStays(); why != "" {
+		s.waiting = &status.Problem{Reason: v1alpha1.ReasonWaitingForJobs, Message: why}
+		return nil
+	}
+	s.log(ctx).Info("Replacing the controller pod", "pod", pod.Name, "reason", "made from an older spec")
+	return s.deletePod(ctx, pod)
+}
+
+// controllerOutdated tells whether the controller pod is not what the StatefulSet wants now.
+func (s *scope) controllerOutdated() bool {
+	set := s.controller
+	return set.Status.ObservedGeneration == set.Generation && set.Status.UpdateRevision != "" &&
+		s.controllerPod.Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision
+}
+
+// whyControllerStays says what would be lost with the controller pod now; empty if nothing.
+func (s *scope) whyControllerStays() string {
+	switch {
+	case !everRan(s.controllerPod, contract.ContainerSlurmctld), s.cluster.Spec.Controller.Storage != nil:
+		return ""
+	case !s.known:
+		return "a change of the controller pod waits until slurmctld answers, to see whether jobs would be lost"
+	case slices.ContainsFunc(s.slurmJobs, func(j slurm.Job) bool { return j.Running() || j.Pending() }):
+		return "a change of the controller pod waits until the queue is empty: the cluster has no controller.storage, so jobs would be lost with the pod"
+	}
+	return ""
+}
+
+// refreshConfig sees to it that slurmctld gets a new configuration in seconds. The kubelet refreshes
+// mounted files within a minute or so, but at once when an annotation of the pod changes.
+func (s *scope) refreshConfig(ctx context.Context) error {
+	pod := s.controllerPod
+	switch {
+	case !s.known || pod == nil || s.configHash == "" || s.agent.RunningHash == s.configHash:
+		return nil
+	case s.agent.RejectedHash == s.configHash:
+		s.problem(v1alpha1.ReasonInvalidConfig, "slurmctld keeps its last good configuration, because: "+s.agent.Reason)
+		return nil
+	case pod.Annotations[contract.AnnotationConfigHash] == s.configHash:
+		return nil
+	}
+	changed := pod.DeepCopy()
+	if changed.Annotations == nil {
+		changed.Annotations = map[string]string{}
+	}
+	changed.Annotations[contract.AnnotationConfigHash] = s.configHash
+	s.acted = true
+	if err := s.Client.Patch(ctx, changed, client.MergeFrom(pod)); err != nil {
+		return fmt.Errorf("telling the kubelet of a new configuration of pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// everRan tells whether a container of a pod runs or has run.
+func everRan(pod *corev1.Pod, container string) bool {
+	c := containerStatus(pod, container)
+	return c != nil && (c.State.Running != nil || c.State.Terminated != nil || c.RestartCount > 0 || c.LastTerminationState.Terminated != nil)
+}
+
+// runs tells whether a container of a pod runs.
+func runs(pod *corev1.Pod, container string) bool {
+	c := containerStatus(pod, container)
+	return c != nil && c.State.Running != nil
+}
+
+func containerStatus(pod *corev1.Pod, container string) *corev1.ContainerStatus {
+	for i := range pod.Status.ContainerStatuses {
+		if pod.Status.ContainerStatuses[i].Name == container {
+			return &pod.Status.ContainerStatuses[i]
+		}
+	}
+	return nil
+}
+
+// deletePod deletes exactly this pod, not a successor of its name.
+func (s *scope) deletePod(ctx context.Context, pod *corev1.Pod) error {
+	s.acted = true
+	err := s.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
+	}
+	return nil
+}

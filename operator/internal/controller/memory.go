@@ -1,0 +1,48 @@
+package controller
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// memory is what the operator remembers of a cluster between two looks. None of it is needed to go on
+// after a restart: it only saves requests and tells how long something has lasted.
+type memory struct {
+	uid types.UID
+	// keys are the cluster's keys, and keysSeen when its Secret was last seen.
+	keys     map[string][]byte
+	keysSeen time.Time
+	// knownSince is when slurmctld began to answer without a break.
+	knownSince time.Time
+	// activity is when something last changed.
+	activity   time.Time
+	generation int64
+}
+
+type memories struct {
+	mu  sync.Mutex
+	all map[types.NamespacedName]*memory
+}
+
+// of returns the memory of a cluster, a new one if it is another cluster of the same name.
+func (m *memories) of(name types.NamespacedName, uid types.UID) *memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.all == nil {
+		m.all = map[types.NamespacedName]*memory{}
+	}
+	if known, ok := m.all[name]; ok && known.uid == uid {
+		return known
+	}
+	fresh := &memory{uid: uid}
+	m.all[name] = fresh
+	return fresh
+}
+
+func (m *memories) forget(name types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.all, name)
+}

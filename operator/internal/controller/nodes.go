@@ -1,0 +1,228 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/operator/internal/desired"
+	"github.com/slurmcluster/slurmcluster/operator/internal/nodeplan"
+	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
+	"github.com/slurmcluster/slurmcluster/operator/internal/status"
+)
+
+// registerTime is how long a slurmd may take to register with a slurmctld that answers.
+const registerTime = 15 * time.Second
+
+// askSlurm asks slurmctld how it is. No answer is not an error: it is what the status says.
+func (s *scope) askSlurm(ctx context.Context) error {
+	pod := s.controllerPod
+	if pod == nil || pod.Status.PodIP == "" || pod.DeletionTimestamp != nil {
+		s.memory.knownSince = time.Time{}
+		return nil
+	}
+	s.slurm = s.NewSlurm(pod.Status.PodIP, s.keys[contract.KeyJWT])
+	if err := s.ask(ctx); err != nil {
+		s.memory.knownSince = time.Time{}
+		s.log(ctx).V(1).Info("slurmctld does not answer", "error", err.Error())
+		return nil
+	}
+	if s.known = true; s.memory.knownSince.IsZero() {
+		s.memory.knownSince = s.Clock.Now()
+	}
+	return nil
+}
+
+func (s *scope) ask(ctx context.Context) (err error) {
+	if s.slurmNodes, s.slurmVersion, err = s.slurm.Nodes(ctx); err != nil {
+		return err
+	}
+	if s.slurmJobs, err = s.slurm.Jobs(ctx); err != nil {
+		return err
+	}
+	s.agent, err = s.slurm.Config(ctx)
+	return err
+}
+
+// runNodes plans the cluster's nodes and carries the plan out.
+func (s *scope) runNodes(ctx context.Context) error {
+	if s.configHash == "" {
+		return nil // slurmds of a cluster that cannot start would wait for nothing
+	}
+	o := nodeplan.Observation{
+		Sets: s.wantedSets(), Pods: s.planPods(), Known: s.known, Nodes: s.slurmNodes,
+		ControllerSettled: s.known && s.Clock.Since(s.memory.knownSince) > registerTime,
+	}
+	refused := map[string]bool{}
+	for _, step := range nodeplan.Make(o) {
+		if step.Action == nodeplan.CreatePod && refused[step.Set] {
+			continue
+		}
+		err := s.run(ctx, step)
+		if step.Action == nodeplan.CreatePod && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) {
+			refused[step.Set] = true
+			s.problem(v1alpha1.ReasonPodsRefused, "Kubernetes refuses the pod of node "+step.Node+": "+plain(err))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run carries out one step.
+func (s *scope) run(ctx context.Context, step nodeplan.Step) error {
+	if step.Action == nodeplan.Wait {
+		s.waiting = waitingFor(step)
+		return nil
+	}
+	s.acted = true
+	s.log(ctx).Info(string(step.Action), "node", step.Node, "reason", step.Why)
+	switch step.Action {
+	case nodeplan.CreatePod:
+		return s.createPod(ctx, step)
+	case nodeplan.DeletePod:
+		if pod := s.podOf(step.Node); pod != nil {
+			return s.deletePod(ctx, pod)
+		}
+		return nil
+	default:
+		return s.tell(ctx, step)
+	}
+}
+
+// tell carries out a step that slurmctld does. What slurmctld refuses is looked at again soon: a node that
+// is to be deleted may still be ending a job.
+func (s *scope) tell(ctx context.Context, step nodeplan.Step) error {
+	var err error
+	reason := contract.ReasonPrefix + step.Why
+	switch step.Action {
+	case nodeplan.Drain:
+		err = s.slurm.UpdateNode(ctx, step.Node, slurm.StateDrain, reason)
+	case nodeplan.Resume:
+		err = s.slurm.UpdateNode(ctx, step.Node, slurm.StateResume, "")
+	case nodeplan.Down:
+		err = s.slurm.UpdateNode(ctx, step.Node, slurm.StateDown, s.downReason(step, reason))
+	case nodeplan.DeleteNode:
+		err = s.slurm.DeleteNode(ctx, step.Node)
+	}
+	if err != nil {
+		s.log(ctx).Info("slurmctld did not do a step, it is tried again", "step", step.Action, "node", step.Node, "error", err.Error())
+	}
+	return nil
+}
+
+// downReason keeps an administrator's words on a node that they drained.
+func (s *scope) downReason(step nodeplan.Step, reason string) string {
+	for _, n := range s.slurmNodes {
+		if n.Name == step.Node && n.Draining() && !n.Ours() && n.Reason != "" {
+			return n.Reason
+		}
+	}
+	return reason
+}
+
+func (s *scope) createPod(ctx context.Context, step nodeplan.Step) error {
+	for _, set := range s.cluster.Spec.NodeSets {
+		if set.Name == step.Set {
+			return s.writer.Apply(ctx, s.cluster, desired.SlurmdPod(s.want, set, step.Index), &corev1.Pod{})
+		}
+	}
+	return nil
+}
+
+func (s *scope) wantedSets() []nodeplan.Set {
+	var sets []nodeplan.Set
+	for _, set := range s.cluster.Spec.NodeSets {
+		sets = append(sets, nodeplan.Set{
+			Name: set.Name, Replicas: desired.Replicas(set), Hash: desired.TemplateHash(s.want, set),
+		})
+	}
+	return sets
+}
+
+func (s *scope) planPods() []nodeplan.Pod {
+	var pods []nodeplan.Pod
+	for i := range s.slurmdPods {
+		pod := &s.slurmdPods[i]
+		node := pod.Labels[contract.LabelNode]
+		index, err := strconv.Atoi(node[strings.LastIndexByte(node, '-')+1:])
+		if err != nil {
+			continue // somebody changed our label; the pod's name still keeps its place
+		}
+		ended := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+		pods = append(pods, nodeplan.Pod{
+			Node: node, Set: pod.Labels[contract.LabelNodeSet], Index: index,
+			Hash:    pod.Annotations[contract.AnnotationTemplateHash],
+			Started: everRan(pod, contract.ContainerSlurmd),
+			Running: runs(pod, contract.ContainerSlurmd),
+			Settled: s.runsSince(pod, registerTime),
+			Leaving: pod.DeletionTimestamp != nil || ended,
+			Ended:   ended && pod.DeletionTimestamp == nil,
+		})
+	}
+	return pods
+}
+
+// runsSince tells whether a pod's slurmd has run without a break for some time.
+func (s *scope) runsSince(pod *corev1.Pod, d time.Duration) bool {
+	c := containerStatus(pod, contract.ContainerSlurmd)
+	return c != nil && c.State.Running != nil && s.Clock.Since(c.State.Running.StartedAt.Time) > d
+}
+
+func (s *scope) podOf(node string) *corev1.Pod {
+	for i := range s.slurmdPods {
+		if s.slurmdPods[i].Labels[contract.LabelNode] == node {
+			return &s.slurmdPods[i]
+		}
+	}
+	return nil
+}
+
+func waitingFor(step nodeplan.Step) *status.Problem {
+	reason := v1alpha1.ReasonWaitingForJobs
+	if step.Why != nodeplan.WhyBusy {
+		reason = v1alpha1.ReasonUpdating
+	}
+	return &status.Problem{Reason: reason, Message: fmt.Sprintf("node %s, which is to leave, %s", step.Node, step.Why)}
+}
+
+// hasten ends the pods of a cluster that was deleted sooner than their grace would. Kubernetes deletes
+// them with their owner anyway; nobody needs what they would still save, but for a volume that stays.
+func (r *Reconciler) hasten(ctx context.Context, name client.ObjectKey) error {
+	r.memories.forget(name)
+	r.writer.ForgetCluster(name)
+	pods := &corev1.PodList{}
+	if err := r.Client.List(ctx, pods, client.InNamespace(name.Namespace), client.MatchingLabels{contract.LabelCluster: name.Name}); err != nil {
+		return fmt.Errorf("listing the pods of deleted SlurmCluster %s: %w", name, err)
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds <= 1 || keepsState(pod) {
+			continue
+		}
+		if err := r.Client.Delete(ctx, pod, client.GracePeriodSeconds(1), client.Preconditions{UID: &pod.UID}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting pod %s of deleted SlurmCluster %s: %w", pod.Name, name, err)
+		}
+	}
+	return nil
+}
+
+// keepsState tells whether a pod writes slurmctld's state to a claim, which may outlive the cluster.
+func keepsState(pod *corev1.Pod) bool {
+	for _, v := range pod.Spec.Volumes {
+		if v.Name == desired.StateVolume && v.PersistentVolumeClaim != nil {
+			return true
+		}
+	}
+	return false
+}

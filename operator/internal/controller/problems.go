@@ -1,0 +1,183 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/operator/internal/status"
+)
+
+// findPodProblems says what keeps pods from running, each kind once.
+func (s *scope) findPodProblems(ctx context.Context) error {
+	var found []status.Problem
+	if s.controllerPod != nil {
+		found = append(found, podProblems(s.controllerPod)...)
+	} else if err := s.whyNoControllerPod(ctx); err != nil {
+		return err
+	}
+	pods := slices.Clone(s.slurmdPods)
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range pods {
+		found = append(found, podProblems(&pods[i])...)
+	}
+	seen := map[string]bool{}
+	for _, p := range found {
+		if !seen[p.Reason] {
+			seen[p.Reason] = true
+			s.problems = append(s.problems, p)
+		}
+	}
+	return nil
+}
+
+// refusedAfter is how long a StatefulSet may take to make its pod before we ask why it does not.
+const refusedAfter = 2 * time.Second
+
+// whyNoControllerPod finds out why the StatefulSet's pod is not there, by trying to make it without doing so:
+// the StatefulSet itself tells only its events.
+func (s *scope) whyNoControllerPod(ctx context.Context) error {
+	set := s.controller
+	if set.UID == "" || s.Clock.Since(set.CreationTimestamp.Time) < refusedAfter {
+		return nil
+	}
+	pod := &corev1.Pod{Spec: *set.Spec.Template.Spec.DeepCopy()}
+	pod.Name, pod.Namespace = s.want.ControllerPodName(), set.Namespace
+	pod.Labels, pod.Annotations = set.Spec.Template.Labels, set.Spec.Template.Annotations
+	for _, claim := range set.Spec.VolumeClaimTemplates {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: claim.Name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name + "-" + pod.Name}}})
+	}
+	err := s.Client.Create(ctx, pod, client.DryRunAll)
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		s.problem(v1alpha1.ReasonPodsRefused, "Kubernetes refuses the controller pod: "+plain(err))
+		return nil
+	}
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// podProblems says what keeps one pod from running.
+func podProblems(pod *corev1.Pod) []status.Problem {
+	if pod.DeletionTimestamp != nil {
+		return nil
+	}
+	var found []status.Problem
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			found = append(found, status.Problem{Reason: v1alpha1.ReasonUnschedulable,
+				Message: fmt.Sprintf("Kubernetes has no place for pod %s: %s", pod.Name, c.Message)})
+		}
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if p := containerProblem(pod, &pod.Status.ContainerStatuses[i]); p != nil {
+			found = append(found, *p)
+		}
+	}
+	return found
+}
+
+func containerProblem(pod *corev1.Pod, c *corev1.ContainerStatus) *status.Problem {
+	if w := c.State.Waiting; w != nil {
+		switch w.Reason {
+		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable":
+			return &status.Problem{Reason: v1alpha1.ReasonImageUnavailable,
+				Message: fmt.Sprintf("image %s of pod %s cannot be pulled: %s", c.Image, pod.Name, w.Message)}
+		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
+			return &status.Problem{Reason: v1alpha1.ReasonContainerFailing,
+				Message: fmt.Sprintf("container %s of pod %s cannot start: %s", c.Name, pod.Name, w.Message)}
+		}
+	}
+	ended := c.State.Terminated
+	if ended == nil && c.State.Waiting != nil {
+		ended = c.LastTerminationState.Terminated
+	}
+	if ended == nil {
+		return nil
+	}
+	return &status.Problem{Reason: reasonOfExit(c.Name, ended.ExitCode),
+		Message: fmt.Sprintf("container %s of pod %s ended with exit code %d%s and is started again: %s",
+			c.Name, pod.Name, ended.ExitCode, signalName(ended), lastWords(ended))}
+}
+
+// reasonOfExit knows the shim's exit codes.
+func reasonOfExit(container string, code int32) string {
+	if container == contract.ContainerSlurmctld && code == contract.ExitConfig {
+		return v1alpha1.ReasonInvalidConfig
+	}
+	return v1alpha1.ReasonContainerFailing
+}
+
+func signalName(t *corev1.ContainerStateTerminated) string {
+	if t.Reason == "OOMKilled" {
+		return " (out of memory)"
+	}
+	return ""
+}
+
+// lastWords is what a container left as its termination message, at most its last few lines.
+func lastWords(t *corev1.ContainerStateTerminated) string {
+	lines := strings.Split(strings.TrimSpace(t.Message), "\n")
+	if text := strings.Join(lines[max(0, len(lines)-5):], "; "); text != "" {
+		return text
+	}
+	return "it left no message"
+}
+
+// checkVolumes looks for what spec.volumes refers to: of a missing claim or ConfigMap, Kubernetes would only
+// tell in a pod's events.
+func (s *scope) checkVolumes(ctx context.Context) error {
+	if s.ready() {
+		return nil
+	}
+	for _, v := range s.cluster.Spec.Volumes {
+		kind, name, o, optional := referent(v)
+		if optional {
+			continue
+		}
+		err := s.Reader.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: name}, o)
+		switch {
+		case apierrors.IsNotFound(err):
+			s.problem(v1alpha1.ReasonVolumeUnavailable, fmt.Sprintf(
+				"spec.volumes %q refers to %s %q, which is not in namespace %s; create it or change the name", v.Name, kind, name, s.cluster.Namespace))
+		case err != nil:
+			return fmt.Errorf("looking for %s %s of volume %s: %w", kind, name, v.Name, err)
+		}
+	}
+	return nil
+}
+
+func referent(v v1alpha1.SharedVolume) (kind, name string, o client.Object, optional bool) {
+	isTrue := func(b *bool) bool { return b != nil && *b }
+	switch {
+	case v.ConfigMap != nil:
+		return "ConfigMap", v.ConfigMap.Name, &corev1.ConfigMap{}, isTrue(v.ConfigMap.Optional)
+	case v.Secret != nil:
+		return "Secret", v.Secret.SecretName, &corev1.Secret{}, isTrue(v.Secret.Optional)
+	case v.PersistentVolumeClaim != nil:
+		return "PersistentVolumeClaim", v.PersistentVolumeClaim.ClaimName, &corev1.PersistentVolumeClaim{}, false
+	}
+	return "", "", nil, true
+}
+
+// plain is the API server's own sentence, without what we were doing.
+func plain(err error) string {
+	var s apierrors.APIStatus
+	if errors.As(err, &s) {
+		return s.Status().Message
+	}
+	return err.Error()
+}

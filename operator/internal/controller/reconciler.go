@@ -1,0 +1,130 @@
+// Package controller reconciles SlurmClusters: observe, desire, plan, apply, report.
+package controller
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/operator/internal/apply"
+	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
+)
+
+// +kubebuilder:rbac:groups=slurmcluster.dev,resources=slurmclusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=slurmcluster.dev,resources=slurmclusters/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=slurmcluster.dev,resources=slurmclusters/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=statefulsets,verbs=get;list;watch;create;update;patch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups="",resources=services;configmaps,verbs=get;list;watch;create;update;patch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Slurm is what the reconciler asks of a cluster's slurmctld.
+type Slurm interface {
+	Nodes(ctx context.Context) (nodes []slurm.Node, version string, err error)
+	Jobs(ctx context.Context) ([]slurm.Job, error)
+	UpdateNode(ctx context.Context, name string, state slurm.UpdateState, reason string) error
+	DeleteNode(ctx context.Context, name string) error
+	Config(ctx context.Context) (contract.AgentConfig, error)
+}
+
+// Reconciler keeps SlurmClusters as their specs want them.
+type Reconciler struct {
+	// Client reads from caches that hold only our objects, and writes.
+	Client client.Client
+	// Reader reads from the API server itself.
+	Reader client.Reader
+	// Recorder records events for users.
+	Recorder events.EventRecorder
+	// Clock tells the time.
+	Clock clock.PassiveClock
+	// NewSlurm makes a client to the slurmctld at an address.
+	NewSlurm func(address string, jwtKey []byte) Slurm
+	// SlurmImage is the image of clusters that name none.
+	SlurmImage string
+	// PollInterval is how often slurmctld is asked for what Kubernetes cannot know, such as job counts.
+	PollInterval time.Duration
+
+	writer   *apply.Writer
+	memories memories
+}
+
+// workers is how many clusters are worked on at once; most of the time each waits for an answer.
+const workers = 16
+
+// SetupWithManager starts the reconciler with a manager.
+func (r *Reconciler) SetupWithManager(m ctrl.Manager) error {
+	r.writer = apply.New(r.Client, r.Reader)
+	child := handler.EnqueueRequestsFromMapFunc(clusterOf)
+	return ctrl.NewControllerManagedBy(m).
+		For(&v1alpha1.SlurmCluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&corev1.Pod{}, child).
+		Watches(&corev1.Service{}, child).
+		Watches(&corev1.ConfigMap{}, child).
+		Watches(&appsv1.StatefulSet{}, child).
+		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+}
+
+// clusterOf finds the cluster of a child by its label: the controller pod's owner is its StatefulSet.
+func clusterOf(_ context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[contract.LabelCluster]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
+}
+
+// Reconcile brings one cluster a step further and reports how it is.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	cluster := &v1alpha1.SlurmCluster{}
+	if err := r.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
+		if apierrors.IsNotFound(err) {
+			return reconcile.Result{}, r.hasten(ctx, req.NamespacedName)
+		}
+		return reconcile.Result{}, fmt.Errorf("reading SlurmCluster %s: %w", req.NamespacedName, err)
+	}
+	if cluster.DeletionTimestamp != nil {
+		return reconcile.Result{}, r.hasten(ctx, req.NamespacedName)
+	}
+	s := r.newScope(cluster)
+	if err := s.observe(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	err := s.work(ctx)
+	changed, reportErr := s.report(ctx)
+	if err == nil {
+		err = reportErr
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: s.nextLook(changed)}, nil
+}
+
+// HTTPClient is the client with which slurmctlds are asked: they are near, and one that does not answer
+// must not hold a worker for long.
+func HTTPClient() *http.Client {
+	return &http.Client{
+		Timeout:   5 * time.Second,
+		Transport: &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, Proxy: nil},
+	}
+}

@@ -1,0 +1,94 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/operator/internal/status"
+)
+
+// report writes the status, if it is another, and then its events.
+func (s *scope) report(ctx context.Context) (changed bool, err error) {
+	old := s.cluster.DeepCopy()
+	s.cluster.Status = status.Make(s.observation())
+	if equality.Semantic.DeepEqual(old.Status, s.cluster.Status) {
+		return false, nil
+	}
+	if err := s.Client.Status().Patch(ctx, s.cluster, client.MergeFrom(old)); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return true, nil
+		}
+		return true, fmt.Errorf("writing the status: %w", err)
+	}
+	s.recordEvents(old)
+	return true, nil
+}
+
+func (s *scope) observation() status.Observation {
+	o := status.Observation{
+		Cluster: s.cluster, Pods: map[string]status.Pod{}, Known: s.known,
+		Nodes: s.slurmNodes, Jobs: s.slurmJobs, Version: s.slurmVersion,
+		RunningConfig: s.agent.RunningHash, WantedConfig: s.configHash,
+		ControllerRan: s.cluster.Status.SlurmVersion != "",
+		Problems:      s.problems, Waiting: s.waiting,
+	}
+	for i := range s.slurmdPods {
+		pod := &s.slurmdPods[i]
+		o.Pods[pod.Labels[contract.LabelNode]] = status.Pod{Set: pod.Labels[contract.LabelNodeSet], Serving: serves(pod)}
+	}
+	if s.want.ControllerIP != "" {
+		o.Endpoints = v1alpha1.Endpoints{
+			Slurmctld: net.JoinHostPort(s.want.ControllerIP, strconv.Itoa(contract.PortSlurmctld)),
+			REST:      "http://" + net.JoinHostPort(s.want.ControllerIP, strconv.Itoa(contract.PortSlurmrestd)),
+		}
+	}
+	return o
+}
+
+// serves tells whether a pod can run jobs as far as the kubelet told: none of its containers has ended
+// without running again. One that the kubelet has not told of yet counts, because slurmctld knows better.
+func serves(pod *corev1.Pod) bool {
+	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		return false
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.State.Terminated != nil || c.State.Waiting != nil && c.LastTerminationState.Terminated != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// ready tells whether the cluster was ready when its status was last written.
+func (s *scope) ready() bool {
+	return meta.IsStatusConditionTrue(s.cluster.Status.Conditions, v1alpha1.ConditionReady)
+}
+
+// recordEvents tells users of what changed in the conditions that they read.
+func (s *scope) recordEvents(old *v1alpha1.SlurmCluster) {
+	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionDegraded} {
+		was := meta.FindStatusCondition(old.Status.Conditions, kind)
+		is := meta.FindStatusCondition(s.cluster.Status.Conditions, kind)
+		if was != nil && was.Status == is.Status && was.Reason == is.Reason || !worthTelling(is) {
+			continue
+		}
+		level := corev1.EventTypeNormal
+		if kind == v1alpha1.ConditionDegraded {
+			level = corev1.EventTypeWarning
+		}
+		s.Recorder.Eventf(s.cluster, nil, level, is.Reason, "Reconcile", "%s", is.Message)
+	}
+}
+
+// worthTelling: that a cluster became ready, and that something is wrong.
+func worthTelling(c *metav1.Condition) bool { return c.Status == metav1.ConditionTrue }

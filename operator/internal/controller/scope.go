@@ -1,0 +1,188 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/operator/internal/apply"
+	"github.com/slurmcluster/slurmcluster/operator/internal/desired"
+	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
+	"github.com/slurmcluster/slurmcluster/operator/internal/status"
+)
+
+// scope is one look at one cluster: what was observed, and what was found out on the way.
+type scope struct {
+	*Reconciler
+	cluster *v1alpha1.SlurmCluster
+	memory  *memory
+	want    desired.Cluster
+
+	service    *corev1.Service
+	nodes      *corev1.Service
+	configMap  *corev1.ConfigMap
+	controller *appsv1.StatefulSet
+	// controllerPod is nil while there is none.
+	controllerPod *corev1.Pod
+	// slurmdPods are the slurmd pods of this cluster.
+	slurmdPods []corev1.Pod
+
+	keys       map[string][]byte
+	configHash string
+
+	slurm        Slurm
+	known        bool
+	slurmNodes   []slurm.Node
+	slurmJobs    []slurm.Job
+	slurmVersion string
+	agent        contract.AgentConfig
+
+	problems []status.Problem
+	waiting  *status.Problem
+	acted    bool
+}
+
+func (r *Reconciler) newScope(c *v1alpha1.SlurmCluster) *scope {
+	return &scope{
+		Reconciler: r,
+		cluster:    c,
+		memory:     r.memories.of(client.ObjectKeyFromObject(c), c.UID),
+		want:       desired.Cluster{Object: c, DefaultImage: r.SlurmImage},
+		service:    &corev1.Service{}, nodes: &corev1.Service{},
+		configMap: &corev1.ConfigMap{}, controller: &appsv1.StatefulSet{},
+	}
+}
+
+// observe reads the cluster's children.
+func (s *scope) observe(ctx context.Context) error {
+	for name, o := range map[string]client.Object{
+		s.want.ConfigMapName(): s.configMap, s.want.NodesServiceName(): s.nodes,
+	} {
+		if err := s.read(ctx, name, o); err != nil {
+			return err
+		}
+	}
+	if err := s.read(ctx, s.want.ControllerName(), s.service); err != nil {
+		return err
+	}
+	if err := s.read(ctx, s.want.ControllerName(), s.controller); err != nil {
+		return err
+	}
+	return s.readPods(ctx)
+}
+
+func (s *scope) read(ctx context.Context, name string, o client.Object) error {
+	err := s.Client.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: name}, o)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading %T %s: %w", o, name, err)
+	}
+	return nil
+}
+
+func (s *scope) readPods(ctx context.Context) error {
+	pods := &corev1.PodList{}
+	if err := s.Client.List(ctx, pods, client.InNamespace(s.cluster.Namespace), client.MatchingLabels(s.want.Selector())); err != nil {
+		return fmt.Errorf("listing pods: %w", err)
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		switch {
+		case pod.Labels[contract.LabelRole] == contract.RoleSlurmd && s.want.OwnedBy(pod):
+			s.slurmdPods = append(s.slurmdPods, *pod)
+		case pod.Name == s.want.ControllerPodName():
+			s.controllerPod = pod
+		}
+	}
+	return nil
+}
+
+// work is the table of contents of a reconciliation. It ends early where nothing further can be done yet;
+// what keeps it from going on is then among the problems. An error is one that only a retry can help.
+func (s *scope) work(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		s.ensureKeys,
+		s.ensureServices,
+		s.ensureConfig,
+		s.ensureController,
+		s.askSlurm,
+		s.replaceController,
+		s.refreshConfig,
+		s.checkVolumes,
+		s.runNodes,
+		s.findPodProblems,
+	} {
+		if err := step(ctx); err != nil {
+			return s.judge(ctx, err)
+		}
+	}
+	return nil
+}
+
+// judge turns an error into a problem for the user where it is one, and returns it otherwise.
+func (s *scope) judge(ctx context.Context, err error) error {
+	var conflict *apply.ConflictError
+	switch {
+	case errors.As(err, &conflict):
+		s.problem(v1alpha1.ReasonNameConflict, err.Error())
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
+		s.problem(v1alpha1.ReasonApplyFailed, err.Error())
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
+		log.FromContext(ctx).V(1).Info("Our view was out of date, looking again", "error", err.Error())
+	default:
+		return err
+	}
+	return nil
+}
+
+func (s *scope) problem(reason, message string) {
+	s.problems = append(s.problems, status.Problem{Reason: reason, Message: message})
+}
+
+func (s *scope) log(ctx context.Context) logr.Logger { return log.FromContext(ctx) }
+
+// Periods of looking again.
+const (
+	// soon is for a cluster in which something happens: Kubernetes does not tell when slurmctld begins to
+	// answer or a slurmd registers.
+	soon = 100 * time.Millisecond
+	// later is for a cluster that is not ready although nothing happens any more.
+	later = 2 * time.Second
+	// lively is how long after the last change something may still be happening.
+	lively = 30 * time.Second
+)
+
+// nextLook is how long to wait before the next look.
+func (s *scope) nextLook(changed bool) time.Duration {
+	now := s.Clock.Now()
+	if changed || s.acted || s.memory.generation != s.cluster.Generation {
+		s.memory.activity, s.memory.generation = now, s.cluster.Generation
+	}
+	switch {
+	case s.settled():
+		return s.PollInterval
+	case now.Sub(s.memory.activity) < lively && s.waiting == nil:
+		return soon
+	}
+	return min(later, s.PollInterval)
+}
+
+// settled tells whether nothing is left to do.
+func (s *scope) settled() bool {
+	for _, c := range s.cluster.Status.Conditions {
+		if c.Type == v1alpha1.ConditionProgressing && c.Status == "True" {
+			return false
+		}
+	}
+	return s.known && !s.acted
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+)
+
+func managerOptions(o options) ctrl.Options {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err) // two types of one name in these packages
+		}
+	}
+	return ctrl.Options{
+		Scheme:                 scheme,
+		LeaderElection:         o.leaderElect,
+		LeaderElectionID:       "slurmcluster-operator",
+		HealthProbeBindAddress: o.probes,
+		Metrics:                server.Options{BindAddress: o.metrics},
+		Cache:                  cacheOptions(o.namespaces),
+		// A new leader need not wait for the old one's lease to run out when that one ended properly.
+		LeaderElectionReleaseOnCancel: true,
+	}
+}
+
+// cacheOptions keep only objects with our label in memory, of each only what we read.
+func cacheOptions(namespaces string) cache.Options {
+	ours, err := labels.NewRequirement(contract.LabelCluster, selection.Exists, nil)
+	if err != nil {
+		panic(err) // the label's name is a constant
+	}
+	children := cache.ByObject{Label: labels.NewSelector().Add(*ours)}
+	options := cache.Options{
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}: children, &corev1.Service{}: children, &corev1.ConfigMap{}: children, &appsv1.StatefulSet{}: children,
+		},
+		DefaultTransform: cache.TransformStripManagedFields(),
+	}
+	for name := range strings.SplitSeq(namespaces, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			if options.DefaultNamespaces == nil {
+				options.DefaultNamespaces = map[string]cache.Config{}
+			}
+			options.DefaultNamespaces[name] = cache.Config{}
+		}
+	}
+	return options
+}
