@@ -62,6 +62,9 @@ func explain(output, conf string) string {
 			said = append(said, text)
 		}
 	}
+	if len(said) == 0 {
+		said = []string{"Slurm refuses it without saying why"}
+	}
 	all := strings.Join(said, "; ")
 	if m := fileLine.FindStringSubmatch(all); m != nil {
 		return fmt.Sprintf("%s line %s: %s. Correct or remove that line", m[1], m[2], all)

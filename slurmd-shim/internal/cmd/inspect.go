@@ -2,8 +2,10 @@ package cmd
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -78,15 +80,20 @@ func (r report) print(out io.Writer, format string) error {
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, row := range r.rows() {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", row[0], row[1], row[2])
+		fmt.Fprintln(w, strings.Join(row[:], "\t"))
 	}
-	return w.Flush()
+	err := w.Flush()
+	for _, warning := range r.Warnings {
+		_, errPrint := fmt.Fprintln(out, "Warning:", warning)
+		err = errors.Join(err, errPrint)
+	}
+	return err
 }
 
 // rows are the lines of the table; a group's name stands in its first line only.
 func (r report) rows() [][3]string {
 	n := r.Node
-	rows := [][3]string{
+	return [][3]string{
 		{"Granted", "CPU quota", orNone(r.Limits.QuotaCPUs, "%.4g CPUs")},
 		{"", "cpuset", orNone(nonEmpty(r.Limits.Cpuset), "%s")},
 		{"", "memory limit", orNone(inMiB(r.Limits.MemoryBytes), "%d MiB")},
@@ -101,10 +108,6 @@ func (r report) rows() [][3]string {
 		{"", "reserved CPUs", orNone(nonEmpty(n.CPUSpecList), "%s")},
 		{"", "gres", orNone(nonEmpty(n.Gres), "%s")},
 	}
-	for _, w := range r.Warnings {
-		rows = append(rows, [3]string{"Warning", w, ""})
-	}
-	return rows
 }
 
 func orNone[T any](v *T, format string) string {

@@ -2,8 +2,7 @@ package limits
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"strconv"
 	"strings"
 
@@ -19,8 +18,8 @@ const unlimitedV1 = 1 << 60
 const maxCPU = 1 << 16
 
 // readFile returns the trimmed content of a file below root.
-func readFile(root, path string) (string, error) {
-	b, err := os.ReadFile(filepath.Join(root, path))
+func readFile(root fs.FS, path string) (string, error) {
+	b, err := fs.ReadFile(root, strings.TrimPrefix(path, "/"))
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}

@@ -2,9 +2,8 @@ package limits
 
 import (
 	"fmt"
-	"os"
+	"io/fs"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -30,12 +29,12 @@ type hierarchy struct {
 
 // findHierarchies returns, for each of the controllers cpu, cpuset and memory that a mounted hierarchy
 // carries, where to read it. A hybrid host has some in v1 hierarchies and the rest in the unified one.
-func findHierarchies(o Options) (map[string]hierarchy, error) {
-	v1, unified, err := ownCgroups(o)
+func findHierarchies(root fs.FS, cgroup string) (map[string]hierarchy, error) {
+	v1, unified, err := ownCgroups(root)
 	if err != nil {
 		return nil, err
 	}
-	mounts, err := cgroupMounts(o.Root)
+	mounts, err := cgroupMounts(root)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +53,7 @@ func findHierarchies(o Options) (map[string]hierarchy, error) {
 		if len(candidates) == 0 {
 			continue
 		}
-		h, err := locate(o, candidates, own)
+		h, err := locate(root, candidates, own, cgroup)
 		if err != nil {
 			return nil, err
 		}
@@ -65,8 +64,8 @@ func findHierarchies(o Options) (map[string]hierarchy, error) {
 }
 
 // ownCgroups returns the paths of /proc/self/cgroup by v1 controller, and the unified one.
-func ownCgroups(o Options) (map[string]string, string, error) {
-	content, err := readFile(o.Root, procCgroup)
+func ownCgroups(root fs.FS) (map[string]string, string, error) {
+	content, err := readFile(root, procCgroup)
 	if err != nil {
 		return nil, "", err
 	}
@@ -78,7 +77,7 @@ func ownCgroups(o Options) (map[string]string, string, error) {
 }
 
 // cgroupMounts returns the mounted cgroup hierarchies, the last mounted first: it hides the others.
-func cgroupMounts(root string) ([]*mountinfo.Info, error) {
+func cgroupMounts(root fs.FS) ([]*mountinfo.Info, error) {
 	content, err := readFile(root, procMounts)
 	if err != nil {
 		return nil, err
@@ -97,18 +96,18 @@ func cgroupMounts(root string) ([]*mountinfo.Info, error) {
 // top of the hierarchy, and what remains of own below Root is the way down. With one, the mount is the
 // namespace's own cgroup and own is "/". Where own leads nowhere (a mount that a runtime made in another
 // namespace, "/../.." paths), the mount point is what is left: runtimes mount a container's own cgroup there.
-func locate(o Options, mounts []*mountinfo.Info, own string) (hierarchy, error) {
-	if o.Cgroup != "" {
-		return locateNamed(o, mounts[0])
+func locate(root fs.FS, mounts []*mountinfo.Info, own, named string) (hierarchy, error) {
+	if named != "" {
+		return locateNamed(root, mounts[0], named)
 	}
 	for _, m := range mounts {
 		rest, ok := below(own, m.Root)
-		if ok && isDir(o.Root, path.Join(m.Mountpoint, rest)) {
+		if ok && isDir(root, path.Join(m.Mountpoint, rest)) {
 			return hierarchy{levels: levels(m.Mountpoint, rest)}, nil
 		}
 	}
 	m := mounts[0]
-	if !isDir(o.Root, m.Mountpoint) {
+	if !isDir(root, m.Mountpoint) {
 		return hierarchy{}, fmt.Errorf("cgroup %s is not below the mount %s (of %s in %s), and that mount cannot be read", own, m.Mountpoint, m.Root, procMounts)
 	}
 	h := hierarchy{levels: levels(m.Mountpoint, "")}
@@ -119,13 +118,12 @@ func locate(o Options, mounts []*mountinfo.Info, own string) (hierarchy, error) 
 }
 
 // locateNamed finds the cgroup that the caller named; it must exist.
-func locateNamed(o Options, m *mountinfo.Info) (hierarchy, error) {
-	rest := o.Cgroup
-	if inMount, ok := below(rest, m.Mountpoint); ok {
-		rest = inMount
+func locateNamed(root fs.FS, m *mountinfo.Info, named string) (hierarchy, error) {
+	if inMount, ok := below(named, m.Mountpoint); ok {
+		named = inMount
 	}
-	rest = path.Join("/", rest)
-	if !isDir(o.Root, path.Join(m.Mountpoint, rest)) {
+	rest := path.Join("/", named)
+	if !isDir(root, path.Join(m.Mountpoint, rest)) {
 		return hierarchy{}, fmt.Errorf("there is no cgroup %s below %s", rest, m.Mountpoint)
 	}
 	return hierarchy{levels: levels(m.Mountpoint, rest)}, nil
@@ -151,7 +149,7 @@ func levels(mountpoint, rest string) []string {
 	return out
 }
 
-func isDir(root, dir string) bool {
-	info, err := os.Stat(filepath.Join(root, dir))
+func isDir(root fs.FS, dir string) bool {
+	info, err := fs.Stat(root, strings.TrimPrefix(dir, "/"))
 	return err == nil && info.IsDir()
 }

@@ -6,7 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
+	"os"
+	"path"
 	"slices"
 
 	"k8s.io/utils/cpuset"
@@ -35,8 +36,11 @@ type Options struct {
 
 // Read returns the limits of the cgroup that o names. Its errors name the file that is missing, cannot be
 // read or is malformed, and what was in it.
-func Read(o Options) (Limits, error) {
-	hs, err := findHierarchies(o)
+func Read(o Options) (Limits, error) { return readBelow(os.DirFS(o.Root), o.Cgroup) }
+
+// readBelow is Read on a file system, which in fuzz tests is in memory.
+func readBelow(root fs.FS, cgroup string) (Limits, error) {
+	hs, err := findHierarchies(root, cgroup)
 	if err != nil {
 		return Limits{}, err
 	}
@@ -62,7 +66,7 @@ func Read(o Options) (Limits, error) {
 			f = read.v2
 		}
 		for _, dir := range h.levels {
-			if err := f(level{root: o.Root, dir: dir}, &l); err != nil {
+			if err := f(level{root, dir}, &l); err != nil {
 				return Limits{}, err
 			}
 		}
@@ -71,7 +75,10 @@ func Read(o Options) (Limits, error) {
 }
 
 // level is one directory of a hierarchy: the cgroup itself or one of its ancestors.
-type level struct{ root, dir string }
+type level struct {
+	root fs.FS
+	dir  string
+}
 
 // read returns the trimmed content of a file of the level; a file that is not there is "", because the
 // kernel leaves out files of controllers that are not enabled and most files of the root cgroup.
@@ -83,7 +90,7 @@ func (l level) read(name string) (string, error) {
 	return s, err
 }
 
-func (l level) path(name string) string { return filepath.Join(l.dir, name) }
+func (l level) path(name string) string { return path.Join(l.dir, name) }
 
 func (l *Limits) lowerQuota(cpus float64) {
 	if l.QuotaCPUs == nil || cpus < *l.QuotaCPUs {

@@ -106,8 +106,7 @@ func shape(cpus int, m machine.Machine) Node {
 // realMemory returns what jobs may use, in MiB. It is never above the machine's own, because slurmd
 // measures that itself and slurmctld drains a node that has less than it claims.
 func realMemory(l limits.Limits, m machine.Machine) (int64, error) {
-	// slurmd counts its pages in single precision; counting otherwise could claim one MiB more than it finds.
-	total := int64(float64(float32(m.MemoryBytes)) / mib)
+	total := int64(m.MemoryBytes / mib)
 	if l.MemoryBytes == nil || *l.MemoryBytes >= m.MemoryBytes {
 		return total, nil
 	}

@@ -1,0 +1,234 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
+)
+
+// slurmctld is a stand-in that reads its configuration like the real one: at the start and, in place, on
+// SIGHUP. A configuration with "Fatal" kills it, "Exit=n" ends it, "Term" is logged when it is terminated.
+const slurmctld = `#!/bin/bash
+echo "start $*" >> "$LOG"
+trap 'exec "$0" "$@"' HUP
+trap 'echo terminated >> "$LOG"; exit 0' TERM
+conf=$(cat "$3")
+echo "read $conf" >> "$LOG"
+case "$conf" in
+*Fatal=*) echo "slurmctld: error: cannot find plugin wrong/plugin" >&2; echo "slurmctld: fatal: failed to initialize" >&2; exit 1;;
+*Exit=*) for i in $(seq 30); do echo "line $i" >&2; done; exit "${conf##*=}";;
+*Kill=*) kill -9 $$;;
+esac
+while :; do sleep 0.02; done
+`
+
+// scontrol is a stand-in for Slurm's parser.
+const scontrol = `#!/bin/bash
+if grep -q Wrong= "$SLURM_CONF"; then
+  echo "scontrol: error: _parse_next_key: Parsing error at unrecognized key: Wrong" >&2
+  echo "scontrol: fatal: Unable to process configuration file" >&2
+  exit 1
+fi
+`
+
+// bench is an agent in directories of the test's own.
+type bench struct {
+	*Agent
+	t     *testing.T
+	dir   string
+	ended chan error
+	stop  context.CancelFunc
+}
+
+func newBench(t *testing.T, conf string) *bench {
+	dir := t.TempDir()
+	for name, script := range map[string]string{"slurmctld": slurmctld, "scontrol": scontrol} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700))
+	}
+	t.Setenv("LOG", filepath.Join(dir, "log"))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "key"), make([]byte, 32), 0o600))
+	socket := filepath.Join(dir, "munge")
+	l, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.Close()) })
+	b := &bench{t: t, dir: dir, ended: make(chan error, 1), Agent: &Agent{
+		Source: filepath.Join(dir, "mount"), RunDir: filepath.Join(dir, "run"), StateDir: filepath.Join(dir, "state"),
+		JWTKey: filepath.Join(dir, "key"), JWTCopy: filepath.Join(dir, "run", "keys", "key"), MungeSocket: socket,
+		Listen: "127.0.0.1:0", Proc: "/proc", Slurmctld: []string{filepath.Join(dir, "slurmctld")},
+		Check: []string{filepath.Join(dir, "scontrol")}, Log: slog.New(slog.DiscardHandler),
+	}}
+	b.mount(map[string]string{"slurm.conf": conf})
+	return b
+}
+
+// mount changes the files the way the kubelet does: all at once, by a link.
+func (b *bench) mount(files map[string]string) string {
+	version, err := os.MkdirTemp(b.dir, "..v")
+	require.NoError(b.t, err)
+	require.NoError(b.t, os.MkdirAll(b.Source, 0o755))
+	for name, content := range files {
+		require.NoError(b.t, os.WriteFile(filepath.Join(version, name), []byte(content), 0o644))
+		link := filepath.Join(b.Source, name)
+		if _, err := os.Lstat(link); err != nil {
+			require.NoError(b.t, os.Symlink(filepath.Join("..data", name), link))
+		}
+	}
+	require.NoError(b.t, os.Symlink(version, filepath.Join(b.Source, "..tmp")))
+	require.NoError(b.t, os.Rename(filepath.Join(b.Source, "..tmp"), filepath.Join(b.Source, "..data")))
+	return contract.ConfigHash(files)
+}
+
+func (b *bench) start() {
+	ctx, cancel := context.WithCancel(b.t.Context())
+	b.stop = cancel
+	go func() { b.ended <- b.Run(ctx) }()
+}
+
+// logged waits until the stand-in has logged text.
+func (b *bench) logged(text string) {
+	b.t.Helper()
+	require.Eventually(b.t, func() bool {
+		log, err := os.ReadFile(filepath.Join(b.dir, "log"))
+		return err == nil && containsLine(string(log), text)
+	}, 10*time.Second, 5*time.Millisecond, "the log never had the line %q", text)
+}
+
+func (b *bench) reports(want contract.AgentConfig) {
+	b.t.Helper()
+	require.Eventually(b.t, func() bool { return b.Status() == want }, 10*time.Second, 5*time.Millisecond, "%+v", want)
+}
+
+func TestRunReloadAndStop(t *testing.T) {
+	b := newBench(t, "A=1")
+	b.start()
+	b.logged("read A=1")
+	first := contract.ConfigHash(map[string]string{"slurm.conf": "A=1"})
+	b.reports(contract.AgentConfig{RunningHash: first})
+
+	rejected := b.mount(map[string]string{"slurm.conf": "A=1\nWrong=2"})
+	b.reports(contract.AgentConfig{
+		RunningHash: first, RejectedHash: rejected,
+		Reason: "slurm.conf line 2 (Wrong=2): Parsing error at unrecognized key: Wrong. Correct or remove that line",
+	})
+
+	b.mount(map[string]string{"slurm.conf": "A=1"})
+	b.reports(contract.AgentConfig{RunningHash: first})
+
+	second := b.mount(map[string]string{"slurm.conf": "A=2", "gres.conf": "x"})
+	b.logged("read A=2")
+	b.reports(contract.AgentConfig{RunningHash: second})
+	require.FileExists(t, filepath.Join(b.RunDir, "served", "gres.conf"))
+
+	b.stop()
+	require.NoError(t, <-b.ended)
+	b.logged("terminated")
+}
+
+// TestFatalConfigurationIsTakenBack: what Slurm's parser lets pass and slurmctld dies of.
+func TestFatalConfigurationIsTakenBack(t *testing.T) {
+	b := newBench(t, "A=1")
+	b.start()
+	b.logged("read A=1")
+	good := b.Status().RunningHash
+	bad := b.mount(map[string]string{"slurm.conf": "Fatal=wrong/plugin"})
+	b.reports(contract.AgentConfig{
+		RunningHash: good, RejectedHash: bad,
+		Reason: "slurmctld ended with status 1, and the previous configuration was brought back: slurm.conf line 1 (Fatal=wrong/plugin): " +
+			"cannot find plugin wrong/plugin; failed to initialize. Correct or remove that line",
+	})
+	b.mount(map[string]string{"slurm.conf": "A=3"})
+	b.logged("read A=3")
+	b.stop()
+	require.NoError(t, <-b.ended)
+}
+
+func TestDeathEndsTheAgent(t *testing.T) {
+	for conf, code := range map[string]int{"Exit=0": 1, "Exit=9": 9, "Kill=9": 137} {
+		t.Run(conf, func(t *testing.T) {
+			b := newBench(t, conf)
+			err := b.Run(t.Context())
+			require.ErrorContains(t, err, "slurmctld ended by itself")
+			require.Equal(t, code, exit.Code(err))
+			if conf == "Exit=9" {
+				require.Contains(t, b.LastLog(), "line 30")
+				require.NotContains(t, b.LastLog(), "line 10\n")
+			}
+		})
+	}
+}
+
+// TestKilledAfterReload: SIGKILL says nothing about the configuration.
+func TestKilledAfterReload(t *testing.T) {
+	b := newBench(t, "A=1")
+	b.start()
+	b.logged("read A=1")
+	b.mount(map[string]string{"slurm.conf": "Kill=9"})
+	require.Equal(t, 137, exit.Code(<-b.ended))
+	require.Empty(t, b.Status().RejectedHash)
+}
+
+func TestStartErrors(t *testing.T) {
+	for want, prepare := range map[string]func(*bench){
+		"slurm.conf line 1 (Wrong=1): Parsing error": func(b *bench) { b.mount(map[string]string{"slurm.conf": "Wrong=1"}) },
+		"there is no slurm.conf in":                  func(b *bench) { require.NoError(b.t, os.Remove(filepath.Join(b.Source, "slurm.conf"))) },
+		"mount the cluster's ConfigMap at":           func(b *bench) { b.Source = filepath.Join(b.dir, "none") },
+		"mount the cluster's Secret at":              func(b *bench) { b.JWTKey = filepath.Join(b.dir, "none") },
+		"to check the configuration":                 func(b *bench) { b.Check = []string{filepath.Join(b.dir, "none")} },
+		"make directory":                             func(b *bench) { b.StateDir = filepath.Join(b.JWTKey, "state") },
+	} {
+		t.Run(want, func(t *testing.T) {
+			b := newBench(t, "A=1")
+			prepare(b)
+			err := b.Run(t.Context())
+			require.ErrorContains(t, err, want)
+			require.Equal(t, contract.ExitConfig, exit.Code(err))
+		})
+	}
+}
+
+func TestRunNeedsItsPort(t *testing.T) {
+	b := newBench(t, "A=1")
+	b.Listen = "256.0.0.1:0"
+	require.ErrorContains(t, b.Run(t.Context()), "listen for questions about the configuration")
+}
+
+func TestHandler(t *testing.T) {
+	a := &Agent{Log: slog.New(slog.DiscardHandler), Proc: "/proc"}
+	a.setStatus(contract.AgentConfig{RunningHash: "r", RejectedHash: "x", Reason: "y"})
+	get := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		a.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		return w
+	}
+	var got contract.AgentConfig
+	require.NoError(t, json.Unmarshal(get(contract.AgentPathConfig).Body.Bytes(), &got))
+	require.Equal(t, a.Status(), got)
+	require.Equal(t, http.StatusNotFound, get("/").Code)
+
+	proc := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(proc, "net"), 0o700))
+	a.Proc = proc
+	require.Equal(t, http.StatusServiceUnavailable, get("/readyz").Code)
+	table := "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n" +
+		"   0: 00000000:%04X 00000000:0000 %s 00000000:00000000 00:00000000 00000000  1000        0 1 1 0 100 0 0 10 0\n"
+	for state, want := range map[string]int{"01": http.StatusServiceUnavailable, "0A": http.StatusOK} {
+		line := fmt.Sprintf(table, contract.PortSlurmctld, state)
+		require.NoError(t, os.WriteFile(filepath.Join(proc, "net", "tcp"), []byte(line), 0o600))
+		require.Equal(t, want, get("/readyz").Code)
+	}
+	a.Proc = filepath.Join(proc, "none")
+	require.Equal(t, http.StatusInternalServerError, get("/readyz").Code)
+}

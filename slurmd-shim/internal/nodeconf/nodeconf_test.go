@@ -1,0 +1,142 @@
+package nodeconf
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/utils/cpuset"
+
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/limits"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/machine"
+)
+
+// big is a machine of 2 sockets, 4 cores each, 2 threads each, and 64 GiB.
+func big() machine.Machine {
+	all := make([]int, 16)
+	for i := range all {
+		all[i] = i
+	}
+	return machine.Machine{Sockets: 2, Cores: 8, Threads: 16, NUMANodes: 2, Regular: true, Online: cpuset.New(all...), MemoryBytes: 64 << 30}
+}
+
+func quota(cpus float64) *float64 { return &cpus }
+func memory(b uint64) *uint64     { return &b }
+
+func flat(cpus int, mib int64) Node {
+	return Node{CPUs: cpus, Boards: 1, SocketsPerBoard: 1, CoresPerSocket: cpus, ThreadsPerCore: 1, RealMemoryMB: mib}
+}
+
+func TestDerive(t *testing.T) {
+	whole := Node{CPUs: 16, Boards: 1, SocketsPerBoard: 2, CoresPerSocket: 4, ThreadsPerCore: 2, RealMemoryMB: 65536}
+	irregular := big()
+	irregular.Regular = false
+	for name, c := range map[string]struct {
+		limits   limits.Limits
+		machine  machine.Machine
+		options  Options
+		want     Node
+		warnings []string
+	}{
+		"neither": {machine: big(), want: whole},
+		"neither, cores that differ": {
+			machine: irregular, want: flat(16, 65536),
+		},
+		"quota only":        {limits: limits.Limits{QuotaCPUs: quota(4)}, machine: big(), want: flat(4, 65536)},
+		"quota of one":      {limits: limits.Limits{QuotaCPUs: quota(1)}, machine: big(), want: flat(1, 65536)},
+		"quota above":       {limits: limits.Limits{QuotaCPUs: quota(64)}, machine: big(), want: whole},
+		"cpuset only":       {limits: limits.Limits{Cpuset: cpuset.New(1, 9, 3)}, machine: big(), want: flat(3, 65536)},
+		"cpuset of all":     {limits: limits.Limits{Cpuset: big().Online}, machine: big(), want: whole},
+		"cpuset beyond":     {limits: limits.Limits{Cpuset: cpuset.New(15, 16, 17)}, machine: big(), want: flat(1, 65536)},
+		"both, quota less":  {limits: limits.Limits{QuotaCPUs: quota(2), Cpuset: cpuset.New(1, 2, 3)}, machine: big(), want: flat(2, 65536)},
+		"both, cpuset less": {limits: limits.Limits{QuotaCPUs: quota(8), Cpuset: cpuset.New(1, 2, 3)}, machine: big(), want: flat(3, 65536)},
+		"quota with a fraction": {
+			limits: limits.Limits{QuotaCPUs: quota(2.5)}, machine: big(), want: flat(2, 65536),
+			warnings: []string{"the CPU limit of 2.5 is rounded down: Slurm counts whole CPUs"},
+		},
+		"quota below one, rounded up": {
+			limits: limits.Limits{QuotaCPUs: quota(0.25)}, machine: big(), options: Options{RoundUp: true}, want: flat(1, 65536),
+			warnings: []string{"the CPU limit of 0.25 is rounded up: jobs see 1 CPU and get 25% of it"},
+		},
+		"warnings of the limits are kept": {
+			limits: limits.Limits{Warnings: []string{"w"}}, machine: big(), want: whole, warnings: []string{"w"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, warnings, err := Derive(c.limits, c.machine, c.options)
+			require.NoError(t, err)
+			require.Equal(t, c.want, n)
+			require.Equal(t, c.warnings, warnings)
+		})
+	}
+}
+
+func TestDeriveMemory(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit   *uint64
+		machine uint64
+		want    int64
+	}{
+		"no limit":                     {nil, 64 << 30, 65536},
+		"no limit, odd machine":        {nil, 64<<30 + 1<<19, 65536},
+		"512 MiB less the reserve":     {memory(512 << 20), 64 << 30, 480},
+		"smallest":                     {memory(64 << 20), 64 << 30, 32},
+		"large: one part in a hundred": {memory(32 << 30), 64 << 30, 32440},
+		"limit above the machine":      {memory(128 << 30), 64 << 30, 65536},
+		"limit is the machine":         {memory(64 << 30), 64 << 30, 65536},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := big()
+			m.MemoryBytes = c.machine
+			n, _, err := Derive(limits.Limits{MemoryBytes: c.limit}, m, Options{})
+			require.NoError(t, err)
+			require.Equal(t, c.want, n.RealMemoryMB)
+		})
+	}
+}
+
+func TestDeriveUnusable(t *testing.T) {
+	for want, l := range map[string]limits.Limits{
+		"the CPU limit is 0.1 and Slurm counts whole CPUs: give the pod a CPU limit of at least 1":                 {QuotaCPUs: quota(0.1)},
+		"none of the CPUs 40-41 of the cpuset is online (online: 0-15)":                                            {Cpuset: cpuset.New(40, 41)},
+		"the memory limit is 63 MiB and the daemons take 32 of it: give the pod a memory limit of at least 64 MiB": {MemoryBytes: memory(64<<20 - 1)},
+	} {
+		_, _, err := Derive(l, big(), Options{})
+		require.ErrorIs(t, err, ErrUnusable)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestConf(t *testing.T) {
+	require.Equal(t, "CPUs=3 Boards=1 SocketsPerBoard=1 CoresPerSocket=3 ThreadsPerCore=1 RealMemory=480", flat(3, 480).Conf())
+}
+
+// FuzzDerive: a node never promises more than the machine or the limits have, and its shape adds up.
+func FuzzDerive(f *testing.F) {
+	f.Add(1.5, 4, uint64(512<<20), true)
+	f.Add(0.0, 0, uint64(0), false)
+	f.Fuzz(func(t *testing.T, cpus float64, set int, mem uint64, roundUp bool) {
+		var l limits.Limits
+		if cpus > 0 {
+			l.QuotaCPUs = &cpus
+		}
+		if set > 0 {
+			l.Cpuset = cpuset.New(set%32, set%7)
+		}
+		if mem > 0 {
+			l.MemoryBytes = &mem
+		}
+		n, _, err := Derive(l, big(), Options{RoundUp: roundUp})
+		if err != nil {
+			return
+		}
+		if n.CPUs < 1 || n.CPUs > 16 || n.CPUs != n.Boards*n.SocketsPerBoard*n.CoresPerSocket*n.ThreadsPerCore {
+			t.Errorf("%+v does not add up", n)
+		}
+		if cpus > 1 && float64(n.CPUs) > cpus || set > 0 && n.CPUs > 2 {
+			t.Errorf("%+v promises more than quota %g and cpuset %s", n, cpus, l.Cpuset)
+		}
+		if n.RealMemoryMB < 1 || n.RealMemoryMB > 65536 || mem > 0 && uint64(n.RealMemoryMB)<<20 > mem {
+			t.Errorf("%+v promises more memory than %d bytes", n, mem)
+		}
+	})
+}
