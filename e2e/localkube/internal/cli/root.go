@@ -44,6 +44,7 @@ func newRoot() *cobra.Command {
 		Use:               "localkube",
 		Short:             "A real single-node Kubernetes in namespaces of its own",
 		SilenceUsage:      true,
+		TraverseChildren:  true, // our own flags may come before "kubectl" and "enter"
 		SilenceErrors:     true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return checkHost() },
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/components"
+	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/images"
 	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/manifests"
 )
 
@@ -82,7 +83,7 @@ func testPod() *corev1.Pod {
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: &none,
 			Containers: []corev1.Container{{
-				Name: "pause", Image: components.PauseImage, ImagePullPolicy: corev1.PullNever,
+				Name: "pause", Image: images.Pause.Reference(), ImagePullPolicy: corev1.PullNever,
 			}},
 		},
 	}

@@ -17,9 +17,6 @@ type Host struct {
 	LowerOOMScores bool
 }
 
-// PauseImage is the sandbox image, built with the binaries.
-const PauseImage = "localhost/localkube/pause:dev"
-
 // WriteConfigs renders the configuration file of every component that has one.
 func WriteConfigs(o layout.Options, host Host) error {
 	files := map[string]any{

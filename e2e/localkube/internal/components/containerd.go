@@ -5,6 +5,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/images"
 	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/layout"
 )
 
@@ -50,7 +51,7 @@ func containerdConfig(o layout.Options, host Host) string {
 		"State":       filepath.Join(o.Run, "containerd"),
 		"Socket":      o.Containerd(),
 		"Snapshotter": snapshotter,
-		"Pause":       PauseImage,
+		"Pause":       images.Pause.Reference(),
 		"RestrictOOM": !host.LowerOOMScores,
 		"CNIBin":      layout.CNIPlugins,
 		"CNIConf":     o.Dir("cni"),

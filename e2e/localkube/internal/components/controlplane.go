@@ -1,6 +1,9 @@
 package components
 
-import "github.com/slurmcluster/slurmcluster/e2e/localkube/internal/layout"
+import (
+	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/layout"
+	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/pki"
+)
 
 const etcdURL = "http://127.0.0.1:2379"
 
@@ -36,9 +39,16 @@ func apiServer(o layout.Options) Component {
 		"--tls-cert-file="+o.PKI("apiserver.crt"),
 		"--tls-private-key-file="+o.PKI("apiserver.key"),
 		"--kubelet-certificate-authority="+o.PKI("ca.crt"),
-		"--kubelet-client-certificate="+o.PKI("apiserver-kubelet-client-client.crt"),
-		"--kubelet-client-key="+o.PKI("apiserver-kubelet-client-client.key"),
+		"--kubelet-client-certificate="+o.PKI("apiserver-kubelet-client.crt"),
+		"--kubelet-client-key="+o.PKI("apiserver-kubelet-client.key"),
 		"--kubelet-preferred-address-types=InternalIP",
+		"--proxy-client-cert-file="+o.PKI("front-proxy-client.crt"),
+		"--proxy-client-key-file="+o.PKI("front-proxy-client.key"),
+		"--requestheader-client-ca-file="+o.PKI("ca.crt"),
+		"--requestheader-allowed-names="+pki.FrontProxy,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--service-account-issuer=https://kubernetes.default.svc."+layout.Domain,
 		"--service-account-key-file="+o.PKI("sa.pub"),
 		"--service-account-signing-key-file="+o.PKI("sa.key"),

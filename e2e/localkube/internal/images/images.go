@@ -27,8 +27,12 @@ type Image struct {
 // nobody is the usual uid of images without users.
 const nobody = "65532:65532"
 
-// All are the images that the cluster itself needs.
-var All = []Image{{Name: "pause", User: nobody}, {Name: "coredns", User: nobody}}
+// The images that the cluster itself needs.
+var (
+	Pause   = Image{Name: "pause", User: nobody}
+	CoreDNS = Image{Name: "coredns", User: nobody}
+	All     = []Image{Pause, CoreDNS}
+)
 
 // Reference is the name under which the image is known in the cluster.
 func (i Image) Reference() string { return "localhost/localkube/" + i.Name + ":dev" }

@@ -42,6 +42,11 @@ func Create(paths layout.Paths) error {
 	if err := ca.writeServiceAccountKeys(); err != nil {
 		return fmt.Errorf("making the service account keys: %w", err)
 	}
+	for name, subject := range apiServerClients {
+		if err := ca.issueClient(name, subject); err != nil {
+			return fmt.Errorf("making the client certificate of %s: %w", name, err)
+		}
+	}
 	for name, subject := range clients {
 		if err := ca.writeKubeconfig(name, subject); err != nil {
 			return fmt.Errorf("making the kubeconfig of %s: %w", name, err)
@@ -49,6 +54,9 @@ func Create(paths layout.Paths) error {
 	}
 	return nil
 }
+
+// FrontProxy is the only name that may speak for other users.
+const FrontProxy = "front-proxy-client"
 
 // serving lists the names and addresses each server answers to.
 var serving = map[string][]string{
@@ -67,9 +75,13 @@ var clients = map[string]pkix.Name{
 	"kube-scheduler":          {CommonName: "system:kube-scheduler"},
 	"kube-proxy":              {CommonName: "system:kube-proxy"},
 	"kubelet":                 {CommonName: "system:node:" + layout.NodeName, Organization: []string{"system:nodes"}},
-	"apiserver-kubelet-client": {
-		CommonName: "localkube-apiserver-kubelet-client", Organization: []string{"system:masters"},
-	},
+}
+
+// apiServerClients are who the API server itself is, to kubelets and to
+// aggregated API servers.
+var apiServerClients = map[string]pkix.Name{
+	"apiserver-kubelet": {CommonName: "localkube-apiserver", Organization: []string{"system:masters"}},
+	"front-proxy":       {CommonName: FrontProxy},
 }
 
 func newAuthority(paths layout.Paths) (*authority, error) {
