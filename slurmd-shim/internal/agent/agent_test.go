@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +32,7 @@ case "$conf" in
 *Fatal=*) echo "slurmctld: error: cannot find plugin wrong/plugin" >&2; echo "slurmctld: fatal: failed to initialize" >&2; exit 1;;
 *Exit=*) for i in $(seq 30); do echo "line $i" >&2; done; exit "${conf##*=}";;
 *Kill=*) kill -9 $$;;
+*Early=*) if mkdir "$LOG.early"; then trap - HUP; kill -HUP $$; fi;;
 esac
 while :; do sleep 0.02; done
 `
@@ -58,7 +60,9 @@ func newBench(t *testing.T, conf string) *bench {
 	for name, script := range map[string]string{"slurmctld": slurmctld, "scontrol": scontrol} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700))
 	}
-	t.Setenv("LOG", filepath.Join(dir, "log"))
+	if os.Getenv("LOG") == "" {
+		t.Setenv("LOG", filepath.Join(dir, "log"))
+	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "key"), make([]byte, 32), 0o600))
 	socket := filepath.Join(dir, "munge")
 	l, err := net.Listen("unix", socket)
@@ -68,7 +72,7 @@ func newBench(t *testing.T, conf string) *bench {
 		Source: filepath.Join(dir, "mount"), RunDir: filepath.Join(dir, "run"), StateDir: filepath.Join(dir, "state"),
 		JWTKey: filepath.Join(dir, "key"), JWTCopy: filepath.Join(dir, "run", "keys", "key"), MungeSocket: socket,
 		Listen: "127.0.0.1:0", Proc: "/proc", Slurmctld: []string{filepath.Join(dir, "slurmctld")},
-		Check: []string{filepath.Join(dir, "scontrol")}, Log: slog.New(slog.DiscardHandler),
+		Check: []string{filepath.Join(dir, "scontrol")}, PollEvery: PollEvery, Log: slog.New(slog.DiscardHandler),
 	}}
 	b.mount(map[string]string{"slurm.conf": conf})
 	return b
@@ -104,6 +108,13 @@ func (b *bench) logged(text string) {
 		log, err := os.ReadFile(filepath.Join(b.dir, "log"))
 		return err == nil && containsLine(string(log), text)
 	}, 10*time.Second, 5*time.Millisecond, "the log never had the line %q", text)
+}
+
+// starts counts how often the stand-in was started or reconfigured.
+func (b *bench) starts() int {
+	log, err := os.ReadFile(filepath.Join(b.dir, "log"))
+	require.NoError(b.t, err)
+	return strings.Count(string(log), "start ")
 }
 
 func (b *bench) reports(want contract.AgentConfig) {
@@ -180,10 +191,39 @@ func TestKilledAfterReload(t *testing.T) {
 	require.Empty(t, b.Status().RejectedHash)
 }
 
+// TestTooEarlyReconfiguration: SIGHUP kills a slurmctld that has only just begun.
+func TestTooEarlyReconfiguration(t *testing.T) {
+	b := newBench(t, "A=1")
+	b.start()
+	b.logged("read A=1")
+	hash := b.mount(map[string]string{"slurm.conf": "Early=1"})
+	require.Eventually(t, func() bool { return b.starts() == 3 }, 10*time.Second, 5*time.Millisecond)
+	b.reports(contract.AgentConfig{RunningHash: hash})
+	b.stop()
+	require.NoError(t, <-b.ended)
+}
+
+func TestPollFindsWhatNoEventTells(t *testing.T) {
+	b := newBench(t, "A=1")
+	b.PollEvery = 10 * time.Millisecond
+	elsewhere := b.Source
+	b.Source = filepath.Join(b.dir, "link")
+	require.NoError(t, os.Symlink(elsewhere, b.Source))
+	b.start()
+	b.logged("read A=1")
+	require.NoError(t, os.Remove(b.Source))
+	require.Equal(t, contract.ConfigHash(map[string]string{"slurm.conf": "A=1"}), b.Status().RunningHash)
+	other := newBench(t, "A=5")
+	require.NoError(t, os.Symlink(other.Source, b.Source))
+	b.logged("read A=5")
+	b.stop()
+	require.NoError(t, <-b.ended)
+}
+
 func TestStartErrors(t *testing.T) {
 	for want, prepare := range map[string]func(*bench){
 		"slurm.conf line 1 (Wrong=1): Parsing error": func(b *bench) { b.mount(map[string]string{"slurm.conf": "Wrong=1"}) },
-		"there is no slurm.conf in":                  func(b *bench) { require.NoError(b.t, os.Remove(filepath.Join(b.Source, "slurm.conf"))) },
+		"there is no slurm.conf in":                  func(b *bench) { b.mount(map[string]string{"gres.conf": "x"}) },
 		"mount the cluster's ConfigMap at":           func(b *bench) { b.Source = filepath.Join(b.dir, "none") },
 		"mount the cluster's Secret at":              func(b *bench) { b.JWTKey = filepath.Join(b.dir, "none") },
 		"to check the configuration":                 func(b *bench) { b.Check = []string{filepath.Join(b.dir, "none")} },

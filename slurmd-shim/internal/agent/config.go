@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
@@ -17,16 +16,24 @@ type staged struct {
 	files     map[string]string
 }
 
-// readConfig returns the files of a mounted ConfigMap. Names that start with ".." are the kubelet's. The
-// files are returned even when slurm.conf, without which nothing starts, is missing.
-func readConfig(dir string) (map[string]string, error) {
+// readConfig returns the files of a mounted ConfigMap, even when slurm.conf, without which nothing starts, is
+// missing. The kubelet keeps each version of the files in a directory that ..data points to; that link is
+// followed once, so that all files are of one version.
+func readConfig(mount string) (map[string]string, error) {
+	dir, err := filepath.EvalSymlinks(filepath.Join(mount, "..data"))
+	if errors.Is(err, os.ErrNotExist) {
+		dir, err = mount, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
 	files := map[string]string{}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "..") || e.IsDir() {
+		if e.IsDir() {
 			continue
 		}
 		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
@@ -36,7 +43,7 @@ func readConfig(dir string) (map[string]string, error) {
 		files[e.Name()] = string(b)
 	}
 	if _, ok := files[contract.FileSlurmConf]; !ok {
-		return files, fmt.Errorf("there is no %s in %s", contract.FileSlurmConf, dir)
+		return files, fmt.Errorf("there is no %s in %s", contract.FileSlurmConf, mount)
 	}
 	return files, nil
 }
@@ -67,4 +74,25 @@ func (a *Agent) stage(files map[string]string) (staged, error) {
 		return s, fmt.Errorf("copy the configuration: %w", err)
 	}
 	return s, nil
+}
+
+func (a *Agent) served() string { return filepath.Join(a.RunDir, "served") }
+
+// use points RunDir/served at a staged configuration, all files at once, and reports it as the running one.
+func (a *Agent) use(s staged) error {
+	tmp := a.served() + ".new"
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("replace the configuration: %w", err)
+	}
+	if err := os.Symlink(filepath.Base(s.dir), tmp); err != nil {
+		return fmt.Errorf("replace the configuration: %w", err)
+	}
+	if err := os.Rename(tmp, a.served()); err != nil {
+		return fmt.Errorf("replace the configuration: %w", err)
+	}
+	a.current = s
+	st := a.Status()
+	st.RunningHash = s.hash
+	a.setStatus(st)
+	return nil
 }

@@ -2,7 +2,11 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/procfs"
 	"github.com/slurmcluster/slurmcluster/api/contract"
@@ -52,4 +56,23 @@ func (a *Agent) listens(port uint64) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// serve starts the HTTP server; it listens before anything else is done, so that a probe gets an answer.
+func (a *Agent) serve() (func(), error) {
+	l, err := net.Listen("tcp", a.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen for questions about the configuration: %w", err)
+	}
+	srv := &http.Server{Handler: a.Handler(), ReadHeaderTimeout: 5 * time.Second}
+	go func() {
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			a.Log.Error("the HTTP server has ended", "error", err)
+		}
+	}()
+	return func() {
+		if err := srv.Close(); err != nil {
+			a.Log.Error("close the HTTP server", "error", err)
+		}
+	}, nil
 }

@@ -51,8 +51,9 @@ func (a *app) slurmctld() *cobra.Command {
 				Slurmctld:   []string{"slurmctld"},
 				// Listing a host name is the least that a command of Slurm's can do after it has read
 				// its configuration.
-				Check: []string{"scontrol", "show", "hostnames", "x"},
-				Log:   a.log,
+				Check:     []string{"scontrol", "show", "hostnames", "x"},
+				PollEvery: agent.PollEvery,
+				Log:       a.log,
 			}
 			err := ctld.Run(c.Context())
 			if err != nil {
