@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -57,6 +58,30 @@ func buildInto(ctx context.Context, source, dir string, step Step) error {
 		err := step("image "+image.Name, func() error { return image.Write(bin, archives) })
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// Prune removes builds that nobody needs any more, so that the cache does not
+// grow with every change of a dependency.
+func Prune(cache string, keep ...string) error {
+	unlock, err := lock(cache)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	builds, err := filepath.Glob(filepath.Join(cache, "*", "bin"))
+	if err != nil {
+		return fmt.Errorf("listing old builds: %w", err)
+	}
+	for _, bin := range builds {
+		dir := filepath.Dir(bin)
+		if name := filepath.Base(dir); name == "current" || slices.Contains(keep, name) {
+			continue
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("removing an old build: %w", err)
 		}
 	}
 	return nil

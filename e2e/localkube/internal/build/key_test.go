@@ -76,3 +76,21 @@ func TestLastLines(t *testing.T) {
 		}
 	}
 }
+
+func TestPrune(t *testing.T) {
+	cache := t.TempDir()
+	for _, name := range []string{"old", "running", "fresh", "other.partial"} {
+		write(t, cache, filepath.Join(name, "bin", "node"), "")
+	}
+	if err := setCurrent(cache, "fresh"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Prune(cache, "fresh", "running"); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"old": false, "running": true, "fresh": true, "current": true} {
+		if _, err := os.Stat(filepath.Join(cache, name, "bin", "node")); (err == nil) != want {
+			t.Errorf("%s: there is %v, want %t", name, err, want)
+		}
+	}
+}

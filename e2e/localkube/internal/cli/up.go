@@ -62,6 +62,14 @@ func up(ctx context.Context, s *settings, options layout.Options) error {
 	if err := c.Up(ctx, options, steps.step); err != nil {
 		return fmt.Errorf("%w\nall logs are in %s; `localkube up` tries again, `localkube down` removes everything", err, c.Paths.Dir("logs"))
 	}
+	// A cluster that was healed runs on with the programs it was started with.
+	running, err := layout.LoadOptions(s.state)
+	if err != nil {
+		return err
+	}
+	if err := build.Prune(s.cache, key, running.Key); err != nil {
+		return err
+	}
 	fmt.Printf("localkube is up after %s: export KUBECONFIG=%s\n", elapsed(began), c.Paths.AdminKubeconfig())
 	return nil
 }
