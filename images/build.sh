@@ -59,36 +59,45 @@ bud() {
 	buildah bud "${options[@]}" --file "$containerfile" "$@" "$work/context"
 }
 
+have() { buildah inspect --type image "$1" >/dev/null 2>&1; }
+
 import_base() {
 	local container
 	container=$(buildah from scratch)
 	buildah add "$container" "$1" / && buildah commit --timestamp "$epoch" "$container" "$base"
 	buildah rm "$container"
+	buildah tag "$base" "$2"
 }
 
-# Where no registry answers, an image that is like Debian's own slim one is made under its name.
+# Where no registry answers, an image that is like Debian's own slim one is made under its name; the
+# second name says what it was made from. Nothing of the host (settings, resolver) stays in it.
 ensure_base() {
-	local tar
-	if [[ -z ${REFRESH:-} ]] && buildah inspect --type image "$base" >/dev/null 2>&1; then return; fi
-	if timeout 120 buildah pull "$base" >"$work/log" 2>&1; then
+	local key made tar
+	key=$(cat "$0" "$work/apt.conf" | sha256sum | cut -c1-16)
+	made=$prefix/slurm-base:$suite-$key
+	tar=$cache/base-$suite-$key.tar
+	if [[ -z ${REFRESH:-} ]] && have "$made"; then return; fi
+	if timeout 120 buildah pull --policy always "$base" >"$work/log" 2>&1; then
 		echo "        pulled $base"
 		return
 	fi
-	[[ $base == */debian:"$suite"-slim ]] || die "cannot pull BASE=$base: $(tail -n 1 "$work/log")"
+	if [[ $base != */debian:"$suite"-slim ]]; then
+		have "$base" || die "cannot pull BASE=$base: $(tail -n 1 "$work/log")"
+		return
+	fi
 	echo "        no registry has $base here: making it"
 	need mmdebstrap 'apt-get install mmdebstrap'
-	tar=$cache/base-$suite-$(cat "$0" "$work/apt.conf" | sha256sum | cut -c1-16).tar
 	if [[ ! -e $tar || -n ${REFRESH:-} ]]; then
 		run "mmdebstrap $suite" 'Can apt reach Debian from this machine? Try: apt-get update' \
-			env SOURCE_DATE_EPOCH="$epoch" mmdebstrap --variant=minbase --skip=output/dev \
-			--aptopt="$work/apt.conf" --customize-hook='rm -f "$1"/etc/apt/apt.conf.d/99mmdebstrap' \
+			env SOURCE_DATE_EPOCH="$epoch" mmdebstrap --variant=minbase --skip=output/dev --aptopt="$work/apt.conf" \
+			--customize-hook='cd "$1"/etc && rm -f apt/apt.conf.d/99mmdebstrap resolv.conf hostname' \
 			--dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
 			--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
 			"$suite" "$work/base.tar"
 		rm -f "$cache/base-$suite"-*.tar
 		mv "$work/base.tar" "$tar"
 	fi
-	run "import $base" 'Is there room on the disk of buildah'\''s storage?' import_base "$tar"
+	run "import $base" "Is there room on the disk of buildah's storage?" import_base "$tar" "$made"
 }
 
 slurm_version() {
