@@ -39,7 +39,9 @@ func (a *Agent) check(ctx context.Context, s staged) error {
 }
 
 var (
-	speaker  = regexp.MustCompile(`^[a-z]+: (error|fatal): (_[a-z_]+: )?`)
+	// speaker is what stands before a message: the command's name or, in slurmctld's log from 26.05, the time;
+	// then how bad it is and, for some, the function.
+	speaker  = regexp.MustCompile(`^(?:[a-z]+:|\[[^\]]*\]) (error|fatal): (?:_[a-z_]+: )?`)
 	fileLine = regexp.MustCompile(` in file \S*?([^/\s]+) line ([0-9]+)`)
 	// keyValue has Slurm's syntax of the first pair of a line.
 	keyValue = regexp.MustCompile(`^\s*([A-Za-z0-9_.]+)\s*[-*+/]?=\s*"?([^\s"]*)`)

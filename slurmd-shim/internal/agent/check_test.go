@@ -60,6 +60,12 @@ func TestTail(t *testing.T) {
 	}
 	require.Equal(t, "one\ntwo\nthree", tl.String())
 	require.Equal(t, "three", tl.complaints())
+	for _, form := range []string{"slurmctld: %s: ", "[2026-11-21T00:05:46.418] %s: "} {
+		log := strings.ReplaceAll("started\n%%first\n%%second\n", "%%", strings.Replace(form, "%s", "error", 1)) + strings.Replace(form, "%s", "fatal", 1) + "third\n"
+		_, err := tl.Write([]byte(log))
+		require.NoError(t, err)
+		require.Equal(t, "slurm.conf: first; second; third. Correct it", explain(tl.complaints(), ""))
+	}
 	_, err := tl.Write([]byte(strings.Repeat("x", 3*tailBytes)))
 	require.NoError(t, err)
 	require.Len(t, tl.String(), tailBytes)

@@ -81,8 +81,14 @@ func (t *tail) String() string {
 func (t *tail) complaints() string {
 	lines := strings.Split(t.String(), "\n")
 	first := len(lines) - 1
-	if strings.Contains(lines[first], ": fatal: ") {
-		for first > 0 && strings.Contains(lines[first-1], ": error: ") {
+	severity := func(line string) string {
+		if m := speaker.FindStringSubmatch(line); m != nil {
+			return m[1]
+		}
+		return ""
+	}
+	if severity(lines[first]) == "fatal" {
+		for first > 0 && severity(lines[first-1]) == "error" {
 			first--
 		}
 	}
