@@ -6,17 +6,15 @@ import (
 )
 
 // NodeResources is what one node has.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.requests) || ((!has(self.requests.cpu) || quantity(string(self.requests.cpu)).compareTo(quantity(string(self.cpu))) <= 0) && (!has(self.requests.memory) || quantity(string(self.requests.memory)).compareTo(quantity(string(self.memory))) <= 0))",message="requests are at most the node's cpu and memory"
 type NodeResources struct {
 	// cpu is how many CPUs the node has, at least one. Slurm offers whole CPUs: of 1500m it offers 1.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('1')) >= 0",message="cpu is at least 1: Slurm gives jobs whole CPUs, so a node with less could run none"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1')) >= 0",message="cpu is at least 1: Slurm gives jobs whole CPUs, so a node with less could run none"
 	CPU resource.Quantity `json:"cpu"`
 
 	// memory is how much memory the node has, at least 128Mi.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('128Mi')) >= 0",message="memory is at least 128Mi: slurmd and a job's shell need that much"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('128Mi')) >= 0",message="memory is at least 128Mi: slurmd and a job's shell need that much"
 	Memory resource.Quantity `json:"memory"`
 
 	// requests are what Kubernetes sets aside for the node, where that is less than it may use. Nodes that
@@ -29,12 +27,10 @@ type NodeResources struct {
 type ResourceRequests struct {
 	// cpu is how many CPUs are set aside.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && !quantity(string(self)).isLessThan(quantity('0'))",message="a request is a quantity such as 100m, zero or more"
 	CPU *resource.Quantity `json:"cpu,omitempty"`
 
 	// memory is how much memory is set aside.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && !quantity(string(self)).isLessThan(quantity('0'))",message="a request is a quantity such as 64Mi, zero or more"
 	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 
@@ -168,7 +164,7 @@ type ControllerStorage struct {
 	// size of the volume.
 	// +optional
 	// +kubebuilder:default="1Gi"
-	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",message="size is a quantity above zero, such as 1Gi"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="size is a quantity above zero, such as 1Gi"
 	Size resource.Quantity `json:"size,omitempty"`
 
 	// storageClassName is the class of the volume. Default: the cluster's default class.

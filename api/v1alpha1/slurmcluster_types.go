@@ -96,7 +96,7 @@ type SlurmClusterSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=12
 	NodeSets []NodeSet `json:"nodeSets"`
 
 	// partitions are the queues. Default: one partition named "main" over all node sets.

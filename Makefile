@@ -1,0 +1,95 @@
+# SlurmCluster. `make help` lists the targets.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+
+# Slurm's versions, by Debian suite: the first is the default image.
+SUITES    := trixie forky
+SUITE     ?= $(firstword $(SUITES))
+PREFIX    ?= localhost/slurmcluster
+TAG       ?= dev
+BIN       := $(CURDIR)/bin
+INSTALL_DIR ?= /usr/local/bin
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS   := -s -w -X github.com/slurmcluster/slurmcluster/api/contract.Version=$(VERSION)
+GO_TOOL    = go tool -modfile=tools/go.mod
+export PREFIX TAG SUITE BIN
+
+.PHONY: help
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## from nothing to a job's output: packages, Kubernetes, images, operator, cluster, sbatch
+	@hack/demo.sh
+
+.PHONY: test
+test: ## unit tests, then API and end-to-end tests on a real Kubernetes
+	@hack/test.sh
+
+.PHONY: unit
+unit: packages ## unit tests alone
+	@go test ./... && cd e2e/localkube && go test ./...
+
+.PHONY: e2e
+e2e: ## API and end-to-end tests alone, on a real Kubernetes
+	@hack/test.sh e2e
+
+.PHONY: verify
+verify: packages generate lint ## check that generated files are up to date and that linters are content
+	@git diff --exit-code --stat -- api charts docs || { echo "generated files differ: commit what 'make generate' wrote"; exit 1; }
+
+.PHONY: lint
+lint: ## run golangci-lint
+	$(GO_TOOL) golangci-lint run ./...
+	cd e2e/localkube && go tool -modfile=../../tools/go.mod golangci-lint run --config ../../.golangci.yaml ./...
+
+.PHONY: generate
+generate: ## make CRD, deep copies, apply configurations, RBAC and the reference again
+	$(GO_TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt applyconfiguration:headerFile=hack/boilerplate.go.txt crd paths=./api/... output:crd:dir=charts/slurmcluster-operator/crds
+	$(GO_TOOL) controller-gen rbac:roleName=slurmcluster-operator paths=./operator/... output:rbac:dir=charts/slurmcluster-operator/files
+	$(GO_TOOL) crd-ref-docs --config=hack/crd-ref-docs.yaml --source-path=api/v1alpha1 --renderer=markdown --output-path=docs/reference/api.md
+	go run ./hack/refdocs > docs/reference/slurm-conf.md
+
+.PHONY: packages
+packages: ## install the Debian packages that building and the local Kubernetes need
+	@hack/packages.sh
+
+.PHONY: images
+images: packages ## build the Slurm images and the operator's
+	@for suite in $(SUITES); do hack/image.sh slurm $$suite || exit 1; done; hack/image.sh operator
+
+.PHONY: cluster-up
+cluster-up: packages $(BIN)/localkube ## start the local Kubernetes
+	@$(BIN)/localkube up
+
+.PHONY: cluster-down
+cluster-down: $(BIN)/localkube ## stop the local Kubernetes and leave nothing of it
+	@$(BIN)/localkube down
+
+.PHONY: install
+install: plugin ## install the operator in the current Kubernetes (KUBECONFIG, or the local one)
+	@hack/install.sh
+
+.PHONY: plugin
+plugin: ## build the kubectl plugin into bin/
+	@mkdir -p $(BIN)
+	@go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./kubectl-slurmcluster/cmd/...
+
+.PHONY: install-plugin
+install-plugin: plugin ## build the kubectl plugin and put it into INSTALL_DIR
+	@install $(BIN)/kubectl-slurmcluster $(BIN)/kubectl-create-slurmcluster $(INSTALL_DIR)
+	@echo "installed kubectl-slurmcluster and kubectl-create-slurmcluster in $(INSTALL_DIR)"
+
+.PHONY: bench
+bench: ## measure how fast a cluster comes, as ratios
+	@hack/test.sh bench
+
+.PHONY: clean
+clean: ## stop the local Kubernetes, remove what was built; the build caches stay
+	@if [ -x $(BIN)/localkube ]; then $(BIN)/localkube down; fi
+	rm -rf $(BIN)
+
+.PHONY: $(BIN)/localkube
+$(BIN)/localkube:
+	@mkdir -p $(BIN)
+	@cd e2e/localkube && go build -trimpath -o $(BIN)/localkube .

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# image.sh slurm SUITE | image.sh operator: builds an image and brings it to the Kubernetes in use: into the
+# local one's containerd, or into the registry that REGISTRY names.
+. "$(dirname "$0")/lib.sh"
+name=$1 tag=${2:-$TAG}
+archive=${XDG_CACHE_HOME:-$HOME/.cache}/slurmcluster/archives/$name-$tag.tar
+mkdir -p "$(dirname "$archive")"
+
+if [ "$name" = slurm ]; then
+  IMAGE_PREFIX=$PREFIX images/build.sh slurm "$tag" "$archive"
+else
+  IMAGE_PREFIX=$PREFIX images/build.sh operator "$archive"
+fi
+
+if [ -n "${REGISTRY:-}" ]; then
+  echo "pushing $REGISTRY/$name:$tag"
+  buildah push --quiet "$PREFIX/$name:$tag" "docker://$REGISTRY/$name:$tag"
+elif [ -x "$BIN/localkube" ] && use_local && "$BIN/localkube" status >/dev/null 2>&1; then
+  "$BIN/localkube" load "$archive"
+fi

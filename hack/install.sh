@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# install.sh installs the operator, with the images that were built here, in the Kubernetes in use.
+. "$(dirname "$0")/lib.sh"
+if [ -z "${KUBECONFIG:-}" ]; then
+  build_localkube
+  KUBECONFIG=$(local_kubeconfig)
+  export KUBECONFIG
+fi
+from=${REGISTRY:-$PREFIX}
+"$BIN/kubectl-slurmcluster" install --image "$from/operator:$TAG" --slurm-image "$from/slurm:$SUITE" --wait "$@"

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# test.sh [unit|e2e|bench]...: unit tests, then API and end-to-end tests on a real Kubernetes; all but bench if
+# none is named.
+. "$(dirname "$0")/lib.sh"
+[ $# -gt 0 ] || set -- unit e2e
+step "Packages" hack/packages.sh
+
+prepared=
+prepare() {
+  [ -z "$prepared" ] || return 0
+  prepared=1
+  step "Tools: localkube and the kubectl plugin" eval 'build_localkube && build_plugin'
+  kubernetes
+  images trixie forky
+  step "Operator" hack/install.sh
+  export SLURM_IMAGES=${REGISTRY:-$PREFIX}/slurm:trixie,${REGISTRY:-$PREFIX}/slurm:forky
+}
+
+for part in "$@"; do
+  case $part in
+    unit)
+      step "Unit tests" go test ./...
+      step "Unit tests of localkube" go -C e2e/localkube test ./...
+      ;;
+    e2e)
+      prepare
+      step "API and end-to-end tests" go test -tags e2e -count=1 -timeout 30m -parallel "${E2E_PARALLEL:-6}" ./e2e/suite/...
+      ;;
+    bench)
+      prepare
+      step "Benchmarks" go run ./e2e/bench
+      ;;
+    *)
+      echo "test.sh: $part is none of unit, e2e, bench" >&2
+      exit 2
+      ;;
+  esac
+done
