@@ -48,7 +48,7 @@ generate: ## make CRD, deep copies, apply configurations, RBAC and the reference
 	$(GO_TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt applyconfiguration:headerFile=hack/boilerplate.go.txt crd paths=./api/... output:crd:dir=charts/slurmcluster-operator/crds
 	$(GO_TOOL) controller-gen rbac:roleName=slurmcluster-operator paths=./operator/... output:rbac:dir=charts/slurmcluster-operator/files
 	$(GO_TOOL) crd-ref-docs --config=hack/crd-ref-docs.yaml --source-path=api/v1alpha1 --renderer=markdown --output-path=docs/reference/api.md
-	go run ./hack/refdocs > docs/reference/slurm-conf.md
+	go test ./operator/internal/slurmconf -run Test -update >/dev/null
 
 .PHONY: packages
 packages: ## install the Debian packages that building and the local Kubernetes need

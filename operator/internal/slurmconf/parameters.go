@@ -56,13 +56,22 @@ func owned(c Cluster, address string) []parameter {
 	}
 }
 
+// configless makes slurmctld hand its configuration to every slurmd; a user's own SlurmctldParameters are
+// added to it.
+const (
+	configlessKey = "SlurmctldParameters"
+	configless    = "enable_configless"
+)
+
 // defaults are parameters that a user may set differently.
 var defaults = []parameter{
 	{"SelectTypeParameters", "CR_Core_Memory"},
 	{"SlurmctldTimeout", "30"},
 	{"SlurmdTimeout", "60"},
 	// A node that registers does not start the scheduler, so the scheduler looks often.
-	{"SchedulerParameters", "sched_interval=5,bf_interval=5"},
+	// batch_sched_delay gathers submissions for three seconds before they are looked at, which a small
+	// cluster does not need.
+	{"SchedulerParameters", "sched_interval=5,bf_interval=5,batch_sched_delay=0"},
 	// A job's record is how its output is found, so it is kept for an hour, and there is room for that.
 	{"MinJobAge", "3600"},
 	{"MaxJobCount", "100000"},

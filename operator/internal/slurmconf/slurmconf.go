@@ -119,6 +119,9 @@ func parameters(c Cluster, address string) []parameter {
 		}
 		list = append(list, p)
 	}
+	lower := strings.ToLower(configlessKey)
+	list = append(list, parameter{configlessKey, strings.TrimSuffix(configless+","+user[lower], ",")})
+	delete(user, lower)
 	for _, k := range slices.Sorted(maps.Keys(user)) {
 		list = append(list, parameter{known[k], user[k]})
 	}
