@@ -1,0 +1,51 @@
+package create
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
+)
+
+// build makes the object from checked options. It leaves defaults to the API server.
+func (o *Options) build() *v1alpha1.SlurmCluster {
+	cluster := &v1alpha1.SlurmCluster{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: cli.Kind},
+		ObjectMeta: metav1.ObjectMeta{Name: o.Name, Namespace: o.Namespace},
+		Spec: v1alpha1.SlurmClusterSpec{
+			Image: o.Image,
+			NodeSets: []v1alpha1.NodeSet{{
+				Name:      o.NodeSet,
+				Replicas:  &o.Nodes,
+				Resources: v1alpha1.NodeResources{CPU: o.cpus, Memory: o.memory},
+			}},
+			Volumes: o.volumes,
+			Config:  o.config,
+		},
+	}
+	for _, feature := range o.Features {
+		set := &cluster.Spec.NodeSets[0]
+		set.Features = append(set.Features, v1alpha1.Feature(feature))
+	}
+	if o.wantsStorage() {
+		cluster.Spec.Controller.Storage = &v1alpha1.ControllerStorage{Size: o.storage}
+		if o.StorageClass != "" {
+			cluster.Spec.Controller.Storage.StorageClassName = &o.StorageClass
+		}
+	}
+	return cluster
+}
+
+func (o *Options) wantsStorage() bool {
+	return o.Storage != "" || o.StorageClass != ""
+}
+
+func claimVolume(name, claim, path string, readOnly bool) v1alpha1.SharedVolume {
+	return v1alpha1.SharedVolume{
+		Name:                  name,
+		MountPath:             path,
+		ReadOnly:              readOnly,
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+	}
+}

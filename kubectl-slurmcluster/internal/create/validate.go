@@ -1,0 +1,136 @@
+package create
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// The rules are those of the custom resource's schema, said in terms of flags. A test holds the two together.
+const (
+	maxName     = 40
+	maxNodeSet  = 16
+	maxNodes    = 5000
+	maxFeatures = 16
+	maxFeature  = 40
+	maxImage    = 500
+	maxClass    = 253
+
+	defaultStorage = "1Gi"
+)
+
+var (
+	dnsName         = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	endsLikeNode    = regexp.MustCompile(`-[0-9]+$`)
+	imageName       = regexp.MustCompile(`^[a-zA-Z0-9][-a-zA-Z0-9._:/@]*$`)
+	featureName     = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]*$`)
+	takenSetNames   = []string{"controller", "login", "all", "default"}
+	smallestCPU     = resource.MustParse("1")
+	smallestMemory  = resource.MustParse("128Mi")
+	smallestStorage = resource.MustParse("1")
+)
+
+// Validate checks everything before a request is sent, and turns text into values.
+func (o *Options) Validate() error {
+	checks := []func() error{
+		o.checkName, o.checkNodeSet, o.checkNodes, o.checkQuantities, o.checkImage,
+		o.checkFeatures, o.checkStorageClass, o.checkVolumes, o.checkConfig,
+	}
+	var all []error
+	for _, check := range checks {
+		all = append(all, check())
+	}
+	return errors.Join(all...)
+}
+
+func (o *Options) checkName() error {
+	if len(o.Name) > maxName {
+		return fmt.Errorf("the name %q has more than %d characters; choose a shorter one, because pods are named after it", o.Name, maxName)
+	}
+	if !dnsName.MatchString(o.Name) {
+		return fmt.Errorf("the name %q cannot be used: it must start with a lower-case letter, end with a letter or digit "+
+			"and have only lower-case letters, digits and '-'", o.Name)
+	}
+	return nil
+}
+
+func (o *Options) checkNodeSet() error {
+	switch {
+	case len(o.NodeSet) > maxNodeSet:
+		return fmt.Errorf("--node-set %q has more than %d characters; choose a shorter name", o.NodeSet, maxNodeSet)
+	case !dnsName.MatchString(o.NodeSet):
+		return fmt.Errorf("--node-set %q cannot be used: it must start with a lower-case letter, end with a letter or digit "+
+			"and have only lower-case letters, digits and '-'", o.NodeSet)
+	case endsLikeNode.MatchString(o.NodeSet):
+		return fmt.Errorf("--node-set %q ends in '-' and a number, like the name of a node; choose another", o.NodeSet)
+	case slices.Contains(takenSetNames, o.NodeSet):
+		return fmt.Errorf("--node-set %q is taken; choose another name, such as cpu", o.NodeSet)
+	}
+	return nil
+}
+
+func (o *Options) checkNodes() error {
+	if o.Nodes < 0 || o.Nodes > maxNodes {
+		return fmt.Errorf("--nodes %d: a cluster has 0 to %d nodes", o.Nodes, maxNodes)
+	}
+	return nil
+}
+
+func (o *Options) checkQuantities() error {
+	return errors.Join(
+		quantity("cpus", o.CPUs, smallestCPU, "at least 1, because Slurm gives jobs whole CPUs", &o.cpus),
+		quantity("memory", o.Memory, smallestMemory,
+			"at least 128Mi, because slurmd and a job's shell need that much (Mi and Gi are the usual units; m means thousandths)", &o.memory),
+		quantity("storage", cmp.Or(o.Storage, defaultStorage), smallestStorage, "more than nothing, such as 1Gi", &o.storage),
+	)
+}
+
+func quantity(flag, text string, smallest resource.Quantity, rule string, into *resource.Quantity) error {
+	value, err := resource.ParseQuantity(text)
+	if err != nil {
+		return fmt.Errorf("--%s %q is not a quantity; write a number such as 2, or with a unit such as 512Mi or 4Gi", flag, text)
+	}
+	if value.Cmp(smallest) < 0 {
+		return fmt.Errorf("--%s %s is too little: it must be %s", flag, text, rule)
+	}
+	*into = value
+	return nil
+}
+
+func (o *Options) checkImage() error {
+	if o.Image != "" && (len(o.Image) > maxImage || !imageName.MatchString(o.Image)) {
+		return fmt.Errorf("--image %q is not an image; write it like ghcr.io/slurmcluster/slurm:TAG", o.Image)
+	}
+	return nil
+}
+
+func (o *Options) checkFeatures() error {
+	if len(o.Features) > maxFeatures {
+		return fmt.Errorf("--features has %d names; %d is the most", len(o.Features), maxFeatures)
+	}
+	for i, feature := range o.Features {
+		if len(feature) > maxFeature || !featureName.MatchString(feature) {
+			return fmt.Errorf("--features %q cannot be used: a feature starts with a letter or digit and has at most %d letters, digits, '-', '_' and '.'",
+				feature, maxFeature)
+		}
+		if slices.Contains(o.Features[:i], feature) {
+			return fmt.Errorf("--features has %q twice; give it once", feature)
+		}
+	}
+	return nil
+}
+
+func (o *Options) checkStorageClass() error {
+	if o.StorageClass == "" {
+		return nil
+	}
+	if problems := validation.IsDNS1123Subdomain(o.StorageClass); len(problems) > 0 || len(o.StorageClass) > maxClass {
+		return fmt.Errorf("--storage-class %q is not the name of a storage class; see: kubectl get storageclasses", o.StorageClass)
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+// Package slurmcmd hands srun, squeue and their like on to a cluster, with all their arguments.
+package slurmcmd
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/pods"
+)
+
+// FlagsBeforeName is the sentence that every command with somebody else's arguments needs in its help.
+const FlagsBeforeName = `Flags of this plugin, such as --namespace, go before NAME; everything after NAME belongs to %s.
+Behind NAME, -n does not mean the namespace.`
+
+// Command returns the command that runs a command of Slurm in the controller pod.
+func Command(env *cli.Env, name, short, example string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               name + " [flags] NAME [ARGUMENTS OF " + strings.ToUpper(name) + "]",
+		Short:             short,
+		Long:              short + ".\n\n" + strings.ReplaceAll(FlagsBeforeName, "%s", name),
+		Example:           example,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: env.CompleteName(cobra.ShellCompDirectiveDefault),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cluster, err := pods.Open(env, args[0])
+			if err != nil {
+				return err
+			}
+			command := append([]string{name}, args[1:]...)
+			if wantsTerminal(name, args[1:]) {
+				return cluster.Terminal(cmd.Context(), cluster.Controller(), command, env.IOStreams)
+			}
+			return cluster.Session(cmd.Context(), command, streams(env, name))
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+// streams leaves standard input to those who read it: in a shell's "while read" loop, squeue must not eat it.
+func streams(env *cli.Env, name string) genericiooptions.IOStreams {
+	io := env.IOStreams
+	if name != "srun" {
+		io.In = nil
+	}
+	return io
+}
+
+func wantsTerminal(name string, args []string) bool {
+	return name == "srun" && slices.ContainsFunc(args, func(arg string) bool {
+		return arg == "--pty" || strings.HasPrefix(arg, "--pty=")
+	})
+}
+
+// Shell returns the command that opens a shell.
+func Shell(env *cli.Env) *cobra.Command {
+	var node string
+	cmd := &cobra.Command{
+		Use:   "shell NAME [--node NODE]",
+		Short: "Open a shell where a cluster's commands work",
+		Long:  "Open a shell in the controller pod, or in the pod of a node, where sbatch, srun and squeue work.",
+		Example: `  kubectl slurmcluster shell demo
+  kubectl slurmcluster shell demo --node cpu-0`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: env.CompleteName(cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cluster, err := pods.Open(env, args[0])
+			if err != nil {
+				return err
+			}
+			target := cluster.Controller()
+			if node != "" {
+				if target, err = cluster.Node(cmd.Context(), node); err != nil {
+					return err
+				}
+			}
+			return cluster.Terminal(cmd.Context(), target, []string{"bash", "-l"}, env.IOStreams)
+		},
+	}
+	cmd.Flags().StringVar(&node, "node", "", "the Slurm node to open the shell on; default: the controller pod")
+	return cmd
+}

@@ -1,0 +1,71 @@
+// Package version tells which versions of the plugin and of the operator are at work.
+package version
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slurmcluster/slurmcluster/charts"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
+)
+
+// Command returns the command.
+func Command(env *cli.Env) *cobra.Command {
+	var clientOnly bool
+	cmd := &cobra.Command{
+		Use:               "version",
+		Short:             "Print the versions of the plugin and of the operator",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			fmt.Fprintln(env.Out, "Plugin:  ", Plugin())
+			if !clientOnly {
+				fmt.Fprintln(env.Out, "Operator:", strings.Join(operators(cmd, env), "\n          "))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&clientOnly, "client", false, "do not ask Kubernetes")
+	return cmd
+}
+
+// Plugin is the version of this program; Go records it when the program is built.
+func Plugin() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	version := info.Main.Version
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" && version == "(devel)" {
+			version += " " + setting.Value
+		}
+	}
+	return version
+}
+
+// operators are the images of the operators that the user may see, or the reason why none is seen.
+func operators(cmd *cobra.Command, env *cli.Env) []string {
+	kube, err := env.Kube()
+	if err != nil {
+		return []string{"unknown: " + err.Error()}
+	}
+	list, err := kube.AppsV1().Deployments(metav1.NamespaceAll).List(cmd.Context(),
+		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + charts.Operator})
+	if err != nil {
+		return []string{"unknown: " + err.Error()}
+	}
+	found := make([]string, 0, len(list.Items))
+	for i := range list.Items {
+		deployment := &list.Items[i]
+		found = append(found, fmt.Sprintf("%s in namespace %s", deployment.Spec.Template.Spec.Containers[0].Image, deployment.Namespace))
+	}
+	if len(found) == 0 {
+		return []string{"not installed; install it with: kubectl slurmcluster install"}
+	}
+	return found
+}
