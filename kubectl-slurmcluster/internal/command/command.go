@@ -38,7 +38,7 @@ func Run(ctx context.Context, env *cli.Env, root *cobra.Command) int {
 	if code, ran := podexec.ExitCode(err); ran {
 		return code // what ran in the pod has said what is wrong
 	}
-	fmt.Fprintln(env.ErrOut, "error:", strings.ReplaceAll(err.Error(), "\n", "\nerror: "))
+	fmt.Fprintln(env.ErrOut, "error:", strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "\nerror: "))
 	return 1
 }
 

@@ -1,0 +1,137 @@
+package create
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/clitest"
+)
+
+var update = flag.Bool("update", false, "write golden files")
+
+func run(w *clitest.World, args ...string) error {
+	cmd := Command(w.Env)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs(args)
+	return cmd.Execute()
+}
+
+func TestDryRunGolden(t *testing.T) {
+	tests := map[string][]string{
+		"small": {"demo"},
+		"full": {
+			"demo", "--nodes", "4", "--cpus", "2", "--memory", "4Gi", "--node-set", "big", "--image", "registry.example/slurm:1",
+			"--features", "avx2,fast", "--storage", "2Gi", "--storage-class", "ssd", "--volume", "home:/home/user",
+			"--volume", "data.2024:/data:ro", "--config", "MaxJobCount=500", "--config", "SchedulerParameters=a=1,b",
+		},
+	}
+	for name, args := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := clitest.New(t, nil, nil)
+			require.NoError(t, run(w, append(args, "--dry-run=client", "-o", "yaml")...))
+			golden := filepath.Join("testdata", name+".yaml")
+			if *update {
+				require.NoError(t, os.WriteFile(golden, w.Out.Bytes(), 0o600))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), w.Out.String())
+			assert.Empty(t, w.Fake.Actions(), "a dry run on the client sends nothing")
+		})
+	}
+}
+
+func TestOutput(t *testing.T) {
+	for output, want := range map[string]string{"": "slurmcluster.slurmcluster.dev/demo created\n", "name": "slurmcluster.slurmcluster.dev/demo\n"} {
+		w := clitest.New(t, nil, nil)
+		require.NoError(t, run(w, "demo", "-o", output))
+		assert.Equal(t, want, w.Out.String())
+	}
+	w := clitest.New(t, nil, nil)
+	require.NoError(t, run(w, "demo", "--dry-run=server"))
+	assert.Equal(t, "slurmcluster.slurmcluster.dev/demo created (server dry run)\n", w.Out.String())
+	created := w.Fake.Actions()[0].(clienttesting.CreateActionImpl)
+	assert.Equal(t, []string{metav1.DryRunAll}, created.CreateOptions.DryRun)
+}
+
+func TestOperatorNotInstalled(t *testing.T) {
+	w := clitest.New(t, nil, nil)
+	w.Fake.PrependReactor("create", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewGenericServerResponse(404, "post", v1alpha1.SchemeGroupVersion.WithResource(cli.Resource).GroupResource(),
+			"", "404 page not found", 0, true)
+	})
+	err := run(w, "demo")
+	assert.EqualError(t, err, "the SlurmCluster operator is not installed in this Kubernetes; install it with: kubectl slurmcluster install")
+}
+
+func TestWait(t *testing.T) {
+	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady, ObservedGeneration: 1}
+	starting := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonStarting, Message: "pods start", ObservedGeneration: 1}
+	stale := ready
+	stale.ObservedGeneration = 7
+	degraded := func(reason string) metav1.Condition {
+		return metav1.Condition{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: "it is so", ObservedGeneration: 1}
+	}
+	tests := map[string]struct {
+		states [][]metav1.Condition
+		out    string
+		errOut string
+		err    string
+	}{
+		"ready": {states: [][]metav1.Condition{{starting}, {starting}, {ready}}, out: `ready: 2 nodes, 4 CPUs, in 0\.\ds\n$`, errOut: "demo: Starting: pods start\n"},
+		"heals": {states: [][]metav1.Condition{{degraded(v1alpha1.ReasonUnschedulable)}, {ready}}, out: "ready", errOut: "demo: Unschedulable: it is so\n"},
+		"hopeless": {states: [][]metav1.Condition{{starting, degraded(v1alpha1.ReasonImageUnavailable)}},
+			err: `SlurmCluster "demo" cannot become ready: ImageUnavailable: it is so`},
+		"time-out": {states: [][]metav1.Condition{{degraded(v1alpha1.ReasonUnschedulable)}},
+			err: `SlurmCluster "demo" is not ready after 300ms: Unschedulable: it is so`},
+		"about an older version": {states: [][]metav1.Condition{{stale}},
+			err: `SlurmCluster "demo" is not ready after 300ms: the operator has not reported on it yet`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := clitest.New(t, nil, nil)
+			go play(t, w, test.states)
+			err := run(w, "demo", "--wait", "--timeout", "300ms")
+			if test.err != "" {
+				assert.EqualError(t, err, test.err)
+				return
+			}
+			require.NoError(t, err)
+			assert.Regexp(t, test.out, w.Out.String())
+			assert.Contains(t, w.ErrOut.String(), test.errOut)
+		})
+	}
+}
+
+// play is the operator: it gives the new cluster one state after the other.
+func play(t *testing.T, w *clitest.World, states [][]metav1.Condition) {
+	resource := v1alpha1.SchemeGroupVersion.WithResource(cli.Resource)
+	nodes, cpus := int32(2), int32(4)
+	for _, conditions := range states {
+		assert.Eventually(t, func() bool {
+			object, err := w.Tracker.Get(resource, clitest.Namespace, "demo")
+			if err != nil {
+				return false
+			}
+			cluster := object.DeepCopyObject().(*v1alpha1.SlurmCluster)
+			cluster.Generation = 1
+			cluster.Status = v1alpha1.SlurmClusterStatus{ReadyNodes: &nodes, CPUs: &cpus, Conditions: conditions}
+			return w.Tracker.Update(resource, cluster, clitest.Namespace) == nil
+		}, time.Second, 5*time.Millisecond)
+		time.Sleep(30 * time.Millisecond) // the command should see each state
+	}
+}
