@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/build"
+	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/components"
+	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/control"
 	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/images"
 	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/layout"
 )
@@ -19,7 +22,7 @@ const (
 	upInterval   = 50 * time.Millisecond
 	upTimeout    = 2 * time.Minute
 	probeTimeout = time.Second
-	// A component that exits this often before it is healthy will not recover.
+	// A component that exits this often while we wait for it will not recover.
 	hopeless = 5
 )
 
@@ -52,8 +55,9 @@ type phase struct {
 
 func (c Cluster) phases(ctx context.Context) []phase {
 	return []phase{
-		{"start components", func() error { return c.startComponents(ctx) }},
+		{"start containerd", func() error { return c.waitForComponents(ctx, components.Containerd) }},
 		{"load system images", func() error { return c.loadSystemImages(ctx) }},
+		{"start components", func() error { return c.waitForComponents(ctx) }},
 		{"apply DNS and storage", func() error { return c.applySystem(ctx) }},
 		{"node ready", func() error { return c.waitForNode(ctx) }},
 		{"run a test pod", func() error { return c.runTestPod(ctx) }},
@@ -61,32 +65,35 @@ func (c Cluster) phases(ctx context.Context) []phase {
 	}
 }
 
-// startComponents waits until all are healthy. One that was stopped on purpose
-// is started: `up` means all of it.
-func (c Cluster) startComponents(ctx context.Context) error {
+// waitForComponents waits until the named components, or all, are healthy. One
+// that was stopped on purpose is started: `up` means all of it.
+func (c Cluster) waitForComponents(ctx context.Context, names ...string) error {
 	var waitingFor error
+	before := map[string]int{} // restarts when we began to wait
 	err := wait.PollUntilContextTimeout(ctx, upInterval, upTimeout, true, func(ctx context.Context) (bool, error) {
 		if _, alive := c.Init(); !alive {
 			return false, fmt.Errorf("the cluster's first process died:\n%s", c.LogTail(InitCommand))
 		}
-		components, err := c.Control().Status(ctx)
-		if err != nil {
+		states, err := c.Control().Status(ctx)
+		if err != nil { // it does not listen yet
 			waitingFor = fmt.Errorf("%w:\n%s", err, c.LogTail(InitCommand))
 			return false, nil
 		}
 		waitingFor = nil
-		for _, component := range components {
+		for _, component := range states {
+			if component.Healthy || len(names) > 0 && !slices.Contains(names, component.Name) {
+				continue
+			}
+			waitingFor = c.unhealthy(component)
+			if _, seen := before[component.Name]; !seen {
+				before[component.Name] = component.Restarts
+			}
 			if !component.Wanted {
 				if err := c.Control().Start(ctx, component.Name); err != nil {
 					return false, err
 				}
 			}
-			if component.Healthy {
-				continue
-			}
-			waitingFor = fmt.Errorf("%s is not healthy (restarts: %d, last exit: %s); its log ends with:\n%s",
-				component.Name, component.Restarts, component.LastExit, c.LogTail(component.Name))
-			if component.Restarts >= hopeless && component.PID == 0 {
+			if component.Restarts >= before[component.Name]+hopeless && component.PID == 0 {
 				return false, waitingFor
 			}
 		}
@@ -96,6 +103,11 @@ func (c Cluster) startComponents(ctx context.Context) error {
 		return waitingFor
 	}
 	return err
+}
+
+func (c Cluster) unhealthy(component control.Component) error {
+	return fmt.Errorf("%s is not healthy (restarts: %d, last exit: %s); its log ends with:\n%s",
+		component.Name, component.Restarts, component.LastExit, c.LogTail(component.Name))
 }
 
 // LogTail returns the last lines of a component's log.

@@ -19,6 +19,8 @@ func etcd(o layout.Options) Component {
 		"--listen-peer-urls=http://127.0.0.1:2380",
 		"--initial-advertise-peer-urls=http://127.0.0.1:2380",
 		"--initial-cluster="+layout.NodeName+"=http://127.0.0.1:2380",
+		"--heartbeat-interval=10", // a single member elects itself: why wait a second
+		"--election-timeout=100",
 		"--unsafe-no-fsync",
 		"--auto-compaction-mode=periodic",
 		"--auto-compaction-retention=5m",
@@ -56,6 +58,8 @@ func apiServer(o layout.Options) Component {
 	)
 }
 
+// controllerManager asks for some forty service account tokens before its first
+// controller starts; with the usual 20 requests a second that takes five seconds.
 func controllerManager(o layout.Options) Component {
 	kubeconfig := o.Kubeconfig(ControllerManager)
 	return daemon(o, ControllerManager, "https://"+layout.NodeIP+":10257/healthz", []string{APIServer},
@@ -64,6 +68,8 @@ func controllerManager(o layout.Options) Component {
 		"--authentication-kubeconfig="+kubeconfig,
 		"--authorization-kubeconfig="+kubeconfig,
 		"--leader-elect=false",
+		"--kube-api-qps=200",
+		"--kube-api-burst=400",
 		"--use-service-account-credentials=true",
 		"--service-account-private-key-file="+o.PKI("sa.key"),
 		"--root-ca-file="+o.PKI("ca.crt"),
