@@ -72,7 +72,8 @@ func container(c Cluster, name string, args ...string) *corev1ac.ContainerApplyC
 // mainMounts are what a container that runs a Slurm daemon mounts.
 func mainMounts(c Cluster) []*corev1ac.VolumeMountApplyConfiguration {
 	list := []*corev1ac.VolumeMountApplyConfiguration{
-		mount("shared", contract.SharedDir),
+		// Read-only, so that a job cannot put a socket of its own in the place of munged's.
+		mount("shared", contract.SharedDir).WithReadOnly(true),
 		mount("run", contract.RunDir),
 	}
 	for _, v := range c.Object.Spec.Volumes {
