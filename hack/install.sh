@@ -7,4 +7,5 @@ if [ -z "${KUBECONFIG:-}" ]; then
   export KUBECONFIG
 fi
 from=${REGISTRY:-$PREFIX}
-"$BIN/kubectl-slurmcluster" install --image "$from/operator:$TAG" --slurm-image "$from/slurm:$SUITE" --wait "$@"
+# No CPU is set aside for the operator, so that all of a small machine can be asked for by clusters.
+"$BIN/kubectl-slurmcluster" install --set resources.requests.cpu=0 --image "$from/operator:$TAG" --slurm-image "$from/slurm:$SUITE" --wait "$@"

@@ -3,7 +3,8 @@ package contract
 const (
 	mib = 1 << 20
 	// LeastReserve is what slurmd, its step daemons and their page tables take of a pod's memory limit, in
-	// bytes. It grows with the limit, to one part in ReserveShare, because more steps run at once.
+	// bytes: slurmd idles at 2 MiB and each slurmstepd takes under 10 MiB. It grows with the limit, to one
+	// part in ReserveShare, because more steps run at once.
 	LeastReserve = 32 * mib
 	// ReserveShare is the part of a large limit that is kept for the daemons: one in so many.
 	ReserveShare = 100

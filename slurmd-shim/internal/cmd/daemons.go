@@ -73,8 +73,10 @@ func (a *app) slurmrestd() *cobra.Command {
 				"slurmrestd", "-s", "slurmctld", "-d", dataParser, "-a", "rest_auth/jwt", "-t", "4",
 			}
 			argv = append(append(argv, extra...), fmt.Sprintf("0.0.0.0:%d", contract.PortSlurmrestd))
-			// SLURM_JWT keeps slurmrestd from needing a munged of its own.
-			return launch.Exec(argv, launch.Env("SLURM_JWT=daemon"))
+			// SLURM_JWT keeps slurmrestd from needing a munged of its own. A pod's seccomp profile does not
+			// let it unshare namespaces, and the container has its own already.
+			return launch.Exec(argv, launch.Env("SLURM_JWT=daemon",
+				"SLURMRESTD_SECURITY=disable_unshare_sysv,disable_unshare_files"))
 		}),
 	}
 }

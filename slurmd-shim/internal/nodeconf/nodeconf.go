@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/limits"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/machine"
 )
@@ -16,13 +17,8 @@ var ErrUnusable = errors.New("no usable node")
 
 const (
 	mib = 1 << 20
-	// minReserve is what slurmd, its step daemons and the shim's page tables take of a memory limit that
-	// is small: slurmd idles at 2 MiB and each slurmstepd takes under 10 MiB. On larger nodes more steps
-	// run at once, so that the reserve grows to one part in reserveShare.
-	minReserve   = 32 * mib
-	reserveShare = 100
 	// minMemory is the smallest limit that leaves jobs as much as it reserves.
-	minMemory = 2 * minReserve
+	minMemory = 2 * contract.LeastReserve
 )
 
 // Options change how limits become a node.
@@ -113,9 +109,9 @@ func realMemory(l limits.Limits, m machine.Machine) (int64, error) {
 	limit := *l.MemoryBytes
 	if limit < minMemory {
 		return 0, fmt.Errorf("%w: the memory limit is %d MiB and the daemons take %d of it: give the pod a memory limit of at least %d MiB",
-			ErrUnusable, limit/mib, minReserve/mib, minMemory/mib)
+			ErrUnusable, limit/mib, contract.LeastReserve/mib, minMemory/mib)
 	}
-	return int64((limit - max(minReserve, limit/reserveShare)) / mib), nil
+	return contract.NodeMemoryMB(int64(limit)), nil
 }
 
 // Conf returns the node in the syntax of slurmd's --conf.
