@@ -85,7 +85,6 @@ func (s *scope) run(ctx context.Context, step nodeplan.Step) error {
 		s.waiting = waitingFor(step)
 		return nil
 	}
-	s.acted = true
 	s.log(ctx).Info(string(step.Action), "node", step.Node, "reason", step.Why)
 	switch step.Action {
 	case nodeplan.CreatePod:
@@ -115,6 +114,7 @@ func (s *scope) tell(ctx context.Context, step nodeplan.Step) error {
 	case nodeplan.DeleteNode:
 		err = s.slurm.DeleteNode(ctx, step.Node)
 	}
+	s.acted = true
 	if err != nil {
 		s.log(ctx).Info("slurmctld did not do a step, it is tried again", "step", step.Action, "node", step.Node, "error", err.Error())
 	}
@@ -134,7 +134,11 @@ func (s *scope) downReason(step nodeplan.Step, reason string) string {
 func (s *scope) createPod(ctx context.Context, step nodeplan.Step) error {
 	for _, set := range s.cluster.Spec.NodeSets {
 		if set.Name == step.Set {
-			return s.writer.Apply(ctx, s.cluster, desired.SlurmdPod(s.want, set, step.Index), &corev1.Pod{})
+			if err := s.writer.Apply(ctx, s.cluster, desired.SlurmdPod(s.want, set, step.Index), &corev1.Pod{}); err != nil {
+				return err
+			}
+			s.acted = true
+			return nil
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -171,10 +172,17 @@ func (s *scope) nextLook(changed bool) time.Duration {
 	switch {
 	case s.settled():
 		return s.PollInterval
-	case now.Sub(s.memory.activity) < lively && s.waiting == nil:
+	case now.Sub(s.memory.activity) < lively && s.waiting == nil && !s.refused():
 		return soon
 	}
 	return min(later, s.PollInterval)
+}
+
+// refused tells whether the API server refuses what the cluster needs: asking more often would not help.
+func (s *scope) refused() bool {
+	return slices.ContainsFunc(s.problems, func(p status.Problem) bool {
+		return p.Reason == v1alpha1.ReasonPodsRefused || p.Reason == v1alpha1.ReasonApplyFailed || p.Reason == v1alpha1.ReasonNameConflict
+	})
 }
 
 // settled tells whether nothing is left to do.
