@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
@@ -83,17 +82,21 @@ func (c *Cluster) Node(ctx context.Context, node string) (podexec.Target, error)
 		return podexec.Target{}, err
 	}
 	if len(found) == 0 {
-		return podexec.Target{}, &NoNodeError{Cluster: c.Name, Node: node}
+		return podexec.Target{}, &NoNodeError{node: node, hint: c.seeStatus()}
 	}
 	return found[0], nil
 }
 
 // NoNodeError says that a node has no running pod.
-type NoNodeError struct{ Cluster, Node string }
+type NoNodeError struct{ node, hint string }
 
 // Error implements error.
 func (e *NoNodeError) Error() string {
-	return fmt.Sprintf("node %s of SlurmCluster %q has no running pod; see: kubectl slurmcluster status %s", e.Node, e.Cluster, e.Cluster)
+	return fmt.Sprintf("node %s has no running pod; see: %s", e.node, e.hint)
+}
+
+func (c *Cluster) seeStatus() string {
+	return fmt.Sprintf("kubectl slurmcluster status %s -n %s", c.Name, c.Namespace)
 }
 
 // All are the containers of all running daemons, slurmctld's first.
@@ -127,8 +130,9 @@ func (c *Cluster) explain(ctx context.Context, target podexec.Target, err error)
 	if getErr != nil {
 		return getErr
 	}
-	if wait.IsReady(cluster) && !apierrors.IsNotFound(err) {
+	if wait.IsReady(cluster) {
 		return fmt.Errorf("running a command in pod %s: %w", target.Pod, err)
 	}
-	return fmt.Errorf("pod %s cannot run commands (%s); see: kubectl slurmcluster status %s", target.Pod, wait.State(cluster), c.Name)
+	return fmt.Errorf("running a command in pod %s: %w; the cluster is not ready (%s); see: %s",
+		target.Pod, err, wait.State(cluster), c.seeStatus())
 }

@@ -98,21 +98,36 @@ func podLines(ctx context.Context, kube kubernetes.Interface, namespace, name st
 
 func podLineOf(pod *corev1.Pod) podLine {
 	line := podLine{Name: pod.Name, State: string(pod.Status.Phase), Created: pod.CreationTimestamp, Host: pod.Spec.NodeName}
+	lasting := lastingContainers(pod)
 	ready := 0
-	for _, container := range pod.Status.ContainerStatuses {
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		line.Restarts += container.RestartCount
-		if container.Ready {
+		if container.Ready && lasting[container.Name] {
 			ready++
 		}
 		if waiting := container.State.Waiting; waiting != nil && waiting.Reason != "" {
 			line.State = waiting.Reason
 		}
 	}
-	line.Ready = fmt.Sprintf("%d/%d", ready, len(pod.Spec.Containers))
+	line.Ready = fmt.Sprintf("%d/%d", ready, len(lasting))
 	if pod.DeletionTimestamp != nil {
 		line.State = "Terminating"
 	}
 	return line
+}
+
+// lastingContainers are the sidecars and the ordinary containers; munged is a sidecar.
+func lastingContainers(pod *corev1.Pod) map[string]bool {
+	names := map[string]bool{}
+	for i := range pod.Spec.InitContainers {
+		if container := &pod.Spec.InitContainers[i]; container.RestartPolicy != nil {
+			names[container.Name] = true
+		}
+	}
+	for i := range pod.Spec.Containers {
+		names[pod.Spec.Containers[i].Name] = true
+	}
+	return names
 }
 
 // A job's name can hold anything but a control character, so one of these separates the columns.
