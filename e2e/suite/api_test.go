@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -83,12 +84,17 @@ var wrongSpecs = map[string]struct {
 	"mount on /run":     {volume("/run", true, false), "where the system or Slurm keeps its own files"},
 	"mount with ..":     {volume("/data/../etc", true, false), "without ':' and '..'"},
 	"relative mount":    {volume("data", true, false), "mountPath is an absolute path"},
-	"two on one path":   {func(s *spec) { volume("/data", true, false)(s); again := s.Volumes[0]; again.Name = "w"; s.Volumes = append(s.Volumes, again) }, "two volumes have the same mountPath"},
-	"image with space":  {useImage("a b"), "spec.image"},
-	"pull policy":       {func(s *spec) { s.ImagePullPolicy = "Sometimes" }, `supported values: "Always"`},
-	"our label":         {func(s *spec) { s.NodeSets[0].Template.Labels = map[string]string{"slurmcluster.dev/node": "x"} }, "labels under slurmcluster.dev/ are the operator's"},
-	"our variable":      {env("SLURMCLUSTER_CONTROLLER"), "names that start with SLURMCLUSTER_ are the operator's"},
-	"storage of 0":      {storage("0", false), "size is a quantity above zero"},
+	"two on one path": {func(s *spec) {
+		volume("/data", true, false)(s)
+		again := s.Volumes[0]
+		again.Name = "w"
+		s.Volumes = append(s.Volumes, again)
+	}, "two volumes have the same mountPath"},
+	"image with space": {useImage("a b"), "spec.image"},
+	"pull policy":      {func(s *spec) { s.ImagePullPolicy = "Sometimes" }, `supported values: "Always"`},
+	"our label":        {func(s *spec) { s.NodeSets[0].Template.Labels = map[string]string{"slurmcluster.dev/node": "x"} }, "labels under slurmcluster.dev/ are the operator's"},
+	"our variable":     {env("SLURMCLUSTER_CONTROLLER"), "names that start with SLURMCLUSTER_ are the operator's"},
+	"storage of 0":     {storage("0", false), "size is a quantity above zero"},
 }
 
 func TestWrongSpecs(t *testing.T) {
@@ -109,15 +115,28 @@ func refused(t *testing.T, err error, words string) {
 	require.ErrorContains(t, err, words)
 }
 
+// smallest is the smallest useful cluster, as a user writes it.
+const smallest = `
+apiVersion: slurmcluster.dev/v1alpha1
+kind: SlurmCluster
+metadata: {name: demo}
+spec:
+  controller: {storage: {}}
+  nodeSets:
+  - {name: cpu, resources: {cpu: 1, memory: 1Gi}}
+`
+
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	o := e.Object("demo", storage("", false))
-	o.Spec.NodeSets[0].Replicas = nil
-	require.NoError(t, e.Kube.Create(e.Ctx, o, client.DryRunAll))
+	text, err := e.TryKubectl(strings.NewReader(smallest), "create", "--dry-run=server", "--output=json", "--filename=-")
+	require.NoError(t, err)
+	o := &v1alpha1.SlurmCluster{}
+	require.NoError(t, json.Unmarshal([]byte(text), o))
 	require.Equal(t, v1alpha1.TenancySingleUser, o.Spec.Tenancy)
 	require.Equal(t, v1alpha1.AuthMunge, o.Spec.Auth.Type)
 	require.EqualValues(t, 1, *o.Spec.NodeSets[0].Replicas)
+	require.Equal(t, "1Gi", o.Spec.Controller.Storage.Size.String())
 }
 
 // TestImmutable changes what cannot change. The namespace has no room for pods: nothing has to run.
@@ -133,7 +152,6 @@ func TestImmutable(t *testing.T) {
 		change  harness.Change
 		words   string
 	}{
-		"auth.type":      {plain, func(s *spec) { s.Auth.Type = "Slurm" }, "spec.auth.type cannot change; create a new cluster"},
 		"more storage":   {kept, storage("2Gi", false), "spec.controller.storage cannot change; create a new cluster"},
 		"keep":           {kept, storage("1Gi", true), "spec.controller.storage cannot change; create a new cluster"},
 		"storage gone":   {kept, func(s *spec) { s.Controller.Storage = nil }, "spec.controller.storage cannot be added or removed later"},
@@ -141,9 +159,9 @@ func TestImmutable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := c.cluster.Get()
+			old := o.DeepCopy()
 			c.change(&o.Spec)
-			o.ResourceVersion = "" // the operator may write the status meanwhile
-			refused(t, e.Kube.Update(e.Ctx, o, client.DryRunAll), c.words)
+			refused(t, e.Patch(e.Ctx, o, client.MergeFrom(old), client.DryRunAll), c.words)
 		})
 	}
 }
@@ -175,10 +193,7 @@ func env(name string) harness.Change {
 
 func storage(size string, keep bool) harness.Change {
 	return func(s *spec) {
-		s.Controller.Storage = &v1alpha1.ControllerStorage{Keep: keep}
-		if size != "" {
-			s.Controller.Storage.Size = resource.MustParse(size)
-		}
+		s.Controller.Storage = &v1alpha1.ControllerStorage{Size: resource.MustParse(size), Keep: keep}
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slurmcluster/slurmcluster/e2e/suite/kube"
 )
 
 // operatorPods are the running pods of the operator.
@@ -84,4 +86,12 @@ next:
 		sum += value
 	}
 	return sum
+}
+
+// Install repeats the installation of the operator with the settings that it has.
+func (e *Env) Install(namespace string) string {
+	e.Helper()
+	out, err := kube.Local(e.Ctx, nil, "kubectl", "slurmcluster", "install", "--namespace="+namespace)
+	require.NoError(e, err)
+	return out
 }
