@@ -3,7 +3,6 @@ package command
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 
@@ -38,7 +37,7 @@ func Run(ctx context.Context, env *cli.Env, root *cobra.Command) int {
 	if code, ran := podexec.ExitCode(err); ran {
 		return code // what ran in the pod has said what is wrong
 	}
-	fmt.Fprintln(env.ErrOut, "error:", strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "\nerror: "))
+	root.PrintErrln("error:", strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "\nerror: "))
 	return 1
 }
 

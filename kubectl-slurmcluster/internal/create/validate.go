@@ -41,7 +41,7 @@ func (o *Options) Validate() error {
 		o.checkName, o.checkNodeSet, o.checkNodes, o.checkQuantities, o.checkImage,
 		o.checkFeatures, o.checkStorageClass, o.checkVolumes, o.checkConfig,
 	}
-	var all []error
+	all := make([]error, 0, len(checks))
 	for _, check := range checks {
 		all = append(all, check())
 	}

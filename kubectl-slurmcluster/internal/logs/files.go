@@ -75,7 +75,7 @@ func followFile(ctx context.Context, cluster *pods.Cluster, target podexec.Targe
 		case <-done:
 		case <-ctx.Done():
 		}
-		opener.Close()
+		_ = opener.Close() // of a pipe, it never fails
 	}()
 	return cluster.Run(ctx, target, []string{"sh", "-c", follow, path}, podexec.Streams{In: gate, Out: out, Err: errOut})
 }

@@ -42,7 +42,9 @@ func (o *options) searchForgotten(ctx context.Context) error {
 	}
 	o.headed = len(files) > 1
 	for _, file := range files {
-		o.header("%s in pod %s", file.path, file.target.Pod)
+		if err := o.header(file.path + " in pod " + file.target.Pod); err != nil {
+			return err
+		}
 		if err := printFile(ctx, o.cluster, file.target, file.path, o.env.Out, o.env.ErrOut); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -105,7 +106,7 @@ func (o *options) followAll(ctx context.Context, jobs []job, line *progress.Line
 			line.Update(err.Error())
 		case err != nil && o.headed:
 			o.printed[j.id()] = true
-			fmt.Fprintln(o.env.ErrOut, err) // other tasks may have output
+			line.Update(err.Error()) // other tasks may have output
 		case err != nil:
 			return false, err
 		default:
@@ -134,8 +135,11 @@ func started(j *job) error {
 	return nil
 }
 
-func (o *options) header(format string, args ...any) {
-	if o.headed {
-		fmt.Fprintf(o.env.Out, "==> "+format+" <==\n", args...)
+// header separates the outputs of several jobs.
+func (o *options) header(words ...string) error {
+	if !o.headed {
+		return nil
 	}
+	_, err := fmt.Fprintf(o.env.Out, "==> %s <==\n", strings.Join(words, ", "))
+	return err
 }

@@ -3,7 +3,9 @@ package logs
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -37,23 +39,28 @@ func (s *slurm) Run(_ context.Context, target podexec.Target, command []string, 
 	content, found := s.files[target.Pod+":"+last]
 	switch {
 	case command[0] == "scontrol":
-		fmt.Fprint(streams.Out, s.answers[0])
+		_, err := io.WriteString(streams.Out, s.answers[0])
 		s.answers = s.answers[min(1, len(s.answers)-1):]
+		return err
 	case command[0] == "cat" && found:
-		fmt.Fprint(streams.Out, content)
+		_, err := io.WriteString(streams.Out, content)
+		return err
 	case slices.Contains(command, exists) && !found:
 		return clientexec.CodeExitError{Err: os.ErrNotExist, Code: exitMissing}
 	case slices.Contains(command, follow):
-		fmt.Fprint(streams.Out, content)
-		_, err := streams.In.Read(make([]byte, 1)) // until the job has ended
-		if err == nil {
-			return fmt.Errorf("something was written to the gate")
+		if _, err := io.WriteString(streams.Out, content); err != nil {
+			return err
+		}
+		if _, err := streams.In.Read(make([]byte, 1)); !errors.Is(err, io.EOF) { // until the job has ended
+			return fmt.Errorf("the gate gave %w", err)
 		}
 	case strings.Contains(strings.Join(command, " "), usualNames):
 		for _, file := range slices.Sorted(maps.Keys(s.files)) {
 			pod, path, _ := strings.Cut(file, ":")
 			if name := filepath.Base(path); pod == target.Pod && (name == "slurm-"+last+".out" || strings.HasPrefix(name, "slurm-"+last+"_")) {
-				fmt.Fprintln(streams.Out, name)
+				if _, err := fmt.Fprintln(streams.Out, name); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -184,9 +191,9 @@ func TestFollowScript(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("early\n"), 0o600))
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
-	defer f.Close()
 	_, err = f.WriteString("late\n")
 	require.NoError(t, err)
+	require.NoError(t, f.Close())
 	require.NoError(t, gate.Close())
 	require.NoError(t, c.Wait())
 	assert.Equal(t, "early\nlate\n", out.String())

@@ -46,7 +46,9 @@ func (o *options) print(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	o.header("%s, %s, %s", j.id(), j.Host, j.state())
+	if err := o.header(j.id(), j.Host, j.state()); err != nil {
+		return err
+	}
 	for _, file := range files {
 		if err := printFile(ctx, o.cluster, file.target, file.path, file.to, o.env.ErrOut); err != nil {
 			return err
@@ -61,7 +63,9 @@ func (o *options) followJob(ctx context.Context, j *job) (again bool, err error)
 	if err != nil {
 		return false, err
 	}
-	o.header("%s, %s", j.id(), j.Host)
+	if err := o.header(j.id(), j.Host); err != nil {
+		return false, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan struct{})

@@ -5,6 +5,7 @@ package progress
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"k8s.io/cli-runtime/pkg/printers"
@@ -41,19 +42,24 @@ func (l *Line) Update(text string) {
 	}
 	l.last = text
 	if !l.terminal {
-		fmt.Fprintln(l.out, text)
+		l.print(text, "\n")
 		return
 	}
 	// A line that wraps could not be redrawn.
-	fmt.Fprint(l.out, startOfLine, Truncate(text, l.width-1), clearToEnd)
+	l.print(startOfLine, Truncate(text, l.width-1), clearToEnd)
 }
 
 // Clear removes the line from a terminal, before something else is printed.
 func (l *Line) Clear() {
 	if l.terminal && l.last != "" {
-		fmt.Fprint(l.out, startOfLine, clearToEnd)
+		l.print(startOfLine, clearToEnd)
 	}
 	l.last = ""
+}
+
+// print ignores errors: nothing should fail because nobody watches.
+func (l *Line) print(parts ...string) {
+	_, _ = io.WriteString(l.out, strings.Join(parts, ""))
 }
 
 // Truncate cuts text to the given number of characters.

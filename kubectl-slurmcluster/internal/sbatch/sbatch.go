@@ -2,6 +2,7 @@
 package sbatch
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -59,13 +60,12 @@ func submit(ctx context.Context, env *cli.Env, cluster *pods.Cluster, args []str
 	if line.noScript || line.script == "" {
 		return cluster.Session(ctx, append([]string{"sbatch"}, args...), streams)
 	}
-	script, err := os.Open(line.script)
+	script, err := os.ReadFile(line.script)
 	if err != nil {
 		return fmt.Errorf("%w; scripts are read from this machine; if %q is the value of an option, write --option=%s",
 			err, line.script, line.script)
 	}
-	defer script.Close()
-	streams.In = script
+	streams.In = bytes.NewReader(script)
 	return cluster.Session(ctx, uploadCommand("/tmp/sbatch-"+rand.String(10), line), streams)
 }
 

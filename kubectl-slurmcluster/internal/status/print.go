@@ -74,11 +74,8 @@ func slurmVersion(r *report) string {
 func writeNodeSets(b *strings.Builder, r *report) {
 	rows := make([][]string, 0, len(r.Status.NodeSets))
 	for _, s := range r.Status.NodeSets {
-		row := []string{s.Name}
-		for _, n := range []int32{s.Wanted, s.Ready, s.Idle, s.Allocated, s.Draining, s.Down} {
-			row = append(row, fmt.Sprint(n))
-		}
-		rows = append(rows, row)
+		counts := fmt.Sprintln(s.Name, s.Wanted, s.Ready, s.Idle, s.Allocated, s.Draining, s.Down)
+		rows = append(rows, strings.Fields(counts))
 	}
 	writeTable(b, "Node sets", []string{"NAME", "WANTED", "READY", "IDLE", "ALLOCATED", "DRAINING", "DOWN"}, rows)
 }
@@ -123,9 +120,9 @@ func writeTable(b *strings.Builder, title string, header []string, rows [][]stri
 	var table strings.Builder
 	tabs := printers.GetNewTabWriter(&table)
 	for _, row := range append([][]string{header}, shown...) {
-		fmt.Fprintln(tabs, strings.Join(row, "\t"))
+		_, _ = fmt.Fprintln(tabs, strings.Join(row, "\t")) // a strings.Builder takes everything
 	}
-	tabs.Flush()
+	_ = tabs.Flush()
 	for line := range strings.Lines(table.String()) {
 		fmt.Fprintf(b, "  %s\n", progress.Truncate(strings.TrimRight(line, " \n"), columns-2))
 	}

@@ -81,7 +81,10 @@ func squeue(rows int) clitest.Runner {
 			return errors.New("unexpected " + command[0])
 		}
 		for i := range rows {
-			fmt.Fprintln(streams.Out, strings.Join([]string{fmt.Sprint(i + 1), "PENDING", "0:00", "1", "(Resources)", "a | job's name"}, separator))
+			row := strings.Join([]string{fmt.Sprint(i + 1), "PENDING", "0:00", "1", "(Resources)", "a | job's name"}, separator)
+			if _, err := fmt.Fprintln(streams.Out, row); err != nil {
+				return err
+			}
 		}
 		return nil
 	}

@@ -22,11 +22,14 @@ func Command(env *cli.Env) *cobra.Command {
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintln(env.Out, "Plugin:  ", Plugin())
+			lines := []string{"Plugin:   " + Plugin()}
 			if !clientOnly {
-				fmt.Fprintln(env.Out, "Operator:", strings.Join(operators(cmd, env), "\n          "))
+				for _, operator := range operators(cmd, env) {
+					lines = append(lines, "Operator: "+operator)
+				}
 			}
-			return nil
+			_, err := fmt.Fprintln(env.Out, strings.Join(lines, "\n"))
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&clientOnly, "client", false, "do not ask Kubernetes")
