@@ -36,7 +36,7 @@ e2e: ## API and end-to-end tests alone, on a real Kubernetes
 
 .PHONY: verify
 verify: packages generate lint ## check that generated files are up to date and that linters are content
-	@git diff --exit-code --stat -- api charts docs || { echo "generated files differ: commit what 'make generate' wrote"; exit 1; }
+	@test -z "$$(git status --porcelain -- api charts docs)" || { echo "generated files differ: commit what 'make generate' wrote"; exit 1; }
 
 .PHONY: lint
 lint: ## run golangci-lint
@@ -47,7 +47,7 @@ lint: ## run golangci-lint
 generate: ## make CRD, deep copies, apply configurations, RBAC and the reference again
 	$(GO_TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt applyconfiguration:headerFile=hack/boilerplate.go.txt crd paths=./api/... output:crd:dir=charts/slurmcluster-operator/crds
 	$(GO_TOOL) controller-gen rbac:roleName=slurmcluster-operator paths=./operator/... output:rbac:dir=charts/slurmcluster-operator/files
-	$(GO_TOOL) crd-ref-docs --config=hack/crd-ref-docs.yaml --source-path=api/v1alpha1 --renderer=markdown --output-path=docs/reference/api.md
+	$(GO_TOOL) crd-ref-docs --log-level=ERROR --config=hack/crd-ref-docs.yaml --source-path=api/v1alpha1 --renderer=markdown --output-path=docs/reference/api.md
 	go test ./operator/internal/slurmconf -run Test -update >/dev/null
 
 .PHONY: packages

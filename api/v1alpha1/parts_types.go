@@ -165,7 +165,7 @@ type ControllerStorage struct {
 	// +optional
 	// +kubebuilder:default="1Gi"
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="size is a quantity above zero, such as 1Gi"
-	Size resource.Quantity `json:"size,omitempty"`
+	Size resource.Quantity `json:"size,omitzero"`
 
 	// storageClassName is the class of the volume. Default: the cluster's default class.
 	// +optional
