@@ -60,7 +60,7 @@ images: packages ## build the Slurm images and the operator's
 
 .PHONY: cluster-up
 cluster-up: packages $(BIN)/localkube ## start the local Kubernetes
-	@$(BIN)/localkube up
+	@cd e2e/localkube && $(BIN)/localkube up
 
 .PHONY: cluster-down
 cluster-down: $(BIN)/localkube ## stop the local Kubernetes and leave nothing of it

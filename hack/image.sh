@@ -3,7 +3,7 @@
 # local one's containerd, or into the registry that REGISTRY names.
 . "$(dirname "$0")/lib.sh"
 name=$1 tag=${2:-$TAG}
-archive=${XDG_CACHE_HOME:-$HOME/.cache}/slurmcluster/archives/$name-$tag.tar
+archive=$(archive "$name" "$tag")
 mkdir -p "$(dirname "$archive")"
 
 if [ "$name" = slurm ]; then

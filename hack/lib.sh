@@ -50,6 +50,9 @@ kubernetes() {
   export PATH=$BIN:$PATH
 }
 
+# archive NAME TAG is where the archive of an image lies.
+archive() { echo "${XDG_CACHE_HOME:-$HOME/.cache}/slurmcluster/archives/$1-$2.tar"; }
+
 # images SUITE... builds the operator's image and a Slurm image of each suite, and brings them to Kubernetes.
 images() {
   local suite

@@ -13,6 +13,8 @@ prepare() {
   kubernetes
   images trixie forky
   step "Operator" hack/install.sh
+  # The demo's cluster asks for whole CPUs, which the tests' clusters then could not have.
+  [ -z "$LOCAL" ] || kubectl slurmcluster delete demo --namespace slurmcluster-demo --ignore-not-found
   export SLURM_IMAGES=${REGISTRY:-$PREFIX}/slurm:trixie,${REGISTRY:-$PREFIX}/slurm:forky
 }
 

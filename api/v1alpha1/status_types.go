@@ -82,7 +82,7 @@ type SlurmClusterStatus struct {
 
 	// jobs counts jobs, as slurmctld last told.
 	// +optional
-	Jobs JobCounts `json:"jobs,omitzero"`
+	Jobs JobCounts `json:"jobs"`
 
 	// slurmVersion is the version of the running slurmctld.
 	// +optional

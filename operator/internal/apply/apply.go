@@ -118,7 +118,7 @@ func (w *Writer) unchanged(k key, r record) bool {
 func (w *Writer) ForgetCluster(cluster types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	maps.DeleteFunc(w.done, func(k key, r record) bool { return r.cluster == cluster })
+	maps.DeleteFunc(w.done, func(_ key, r record) bool { return r.cluster == cluster })
 }
 
 // fill copies the answer, which client.Apply leaves in the apply configuration, into a typed object.

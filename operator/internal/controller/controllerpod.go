@@ -19,13 +19,21 @@ import (
 // lost by it. The StatefulSet then makes it anew.
 func (s *scope) replaceController(ctx context.Context) error {
 	pod := s.controllerPod
-	if pod == nil || pod.DeletionTimestamp != nil || !s.controllerOutdated() {
+	switch {
+	case s.controller.Status.ObservedGeneration != s.controller.Generation:
+		s.workOn("the controller's StatefulSet has changed")
+		return nil
+	case pod == nil || !s.controllerOutdated():
+		return nil
+	case pod.DeletionTimestamp != nil:
+		s.workOn("the controller pod is going")
 		return nil
 	}
 	if why := s.whyControllerStays(); why != "" {
 		s.waiting = &status.Problem{Reason: v1alpha1.ReasonWaitingForJobs, Message: why}
 		return nil
 	}
+	s.workOn("the controller pod is being replaced, because the spec has changed")
 	s.log(ctx).Info("Replacing the controller pod", "pod", pod.Name, "reason", "made from an older spec")
 	return s.deletePod(ctx, pod)
 }
@@ -33,7 +41,7 @@ func (s *scope) replaceController(ctx context.Context) error {
 // controllerOutdated tells whether the controller pod is not what the StatefulSet wants now.
 func (s *scope) controllerOutdated() bool {
 	set := s.controller
-	return set.Status.ObservedGeneration == set.Generation && set.Status.UpdateRevision != "" &&
+	return set.Status.UpdateRevision != "" &&
 		s.controllerPod.Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision
 }
 

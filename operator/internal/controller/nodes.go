@@ -85,6 +85,7 @@ func (s *scope) run(ctx context.Context, step nodeplan.Step) error {
 		s.waiting = waitingFor(step)
 		return nil
 	}
+	s.workOn("node %s: %s, because: %s", step.Node, step.Action, step.Why)
 	s.log(ctx).Info(string(step.Action), "node", step.Node, "reason", step.Why)
 	switch step.Action {
 	case nodeplan.CreatePod:
@@ -105,6 +106,8 @@ func (s *scope) tell(ctx context.Context, step nodeplan.Step) error {
 	var err error
 	reason := contract.ReasonPrefix + step.Why
 	switch step.Action {
+	default:
+		return fmt.Errorf("step %s is not one for slurmctld", step.Action)
 	case nodeplan.Drain:
 		err = s.slurm.UpdateNode(ctx, step.Node, slurm.StateDrain, reason)
 	case nodeplan.Resume:
@@ -162,6 +165,9 @@ func (s *scope) planPods() []nodeplan.Pod {
 		index, err := strconv.Atoi(node[strings.LastIndexByte(node, '-')+1:])
 		if err != nil {
 			continue // somebody changed our label; the pod's name still keeps its place
+		}
+		if pod.DeletionTimestamp != nil {
+			s.workOn("the pod of node %s is going", node)
 		}
 		ended := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 		pods = append(pods, nodeplan.Pod{

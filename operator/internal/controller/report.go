@@ -40,7 +40,7 @@ func (s *scope) observation() status.Observation {
 		Nodes: s.slurmNodes, Jobs: s.slurmJobs, Version: s.slurmVersion,
 		RunningConfig: s.agent.RunningHash, WantedConfig: s.configHash,
 		ControllerRan: s.cluster.Status.SlurmVersion != "",
-		Problems:      s.problems, Waiting: s.waiting,
+		Problems:      s.problems, Waiting: s.waiting, Working: s.working,
 	}
 	for i := range s.slurmdPods {
 		pod := &s.slurmdPods[i]

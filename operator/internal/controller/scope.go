@@ -51,6 +51,7 @@ type scope struct {
 
 	problems []status.Problem
 	waiting  *status.Problem
+	working  *status.Problem
 	acted    bool
 }
 
@@ -144,6 +145,11 @@ func (s *scope) judge(ctx context.Context, err error) error {
 		return err
 	}
 	return nil
+}
+
+// workOn tells of something that is being done, in condition Progressing.
+func (s *scope) workOn(format string, args ...any) {
+	s.working = &status.Problem{Reason: v1alpha1.ReasonUpdating, Message: fmt.Sprintf(format, args...)}
 }
 
 func (s *scope) problem(reason, message string) {

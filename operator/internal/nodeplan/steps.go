@@ -151,9 +151,9 @@ func (p *planner) lost() {
 			continue // not a node of ours
 		}
 		gone := Pod{Node: node.Name, Set: set, Index: index}
-		drained := node.Draining() && node.Ours()
+		emptied := node.Draining() && node.Ours() && !node.Busy()
 		switch {
-		case !node.Down() && !(drained && !node.Busy()):
+		case !node.Down() && !emptied:
 			p.add(Down, gone, WhyPodLost)
 		case !exists && !node.Busy() && !p.drainedByAdmin(node):
 			p.add(DeleteNode, gone, WhyPodGone)

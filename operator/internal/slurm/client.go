@@ -125,7 +125,8 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any, com
 // verdict turns slurmrestd's errors into one. A slurmctld that slurmrestd cannot reach shows as such an
 // error too, with any status.
 func (a *answer) verdict(status int) error {
-	for _, e := range a.Errors {
+	if len(a.Errors) > 0 {
+		e := a.Errors[0]
 		text := e.Error
 		if e.Description != "" && e.Description != e.Error {
 			text += ": " + e.Description

@@ -50,7 +50,7 @@ func progressing(o Observation, ready Problem) *Problem {
 	case ready.Reason != v1alpha1.ReasonReady:
 		return &ready
 	}
-	return nil
+	return o.Working
 }
 
 // degradation says what is wrong, or nil: a problem, or a slurmctld that has gone.

@@ -27,8 +27,8 @@ type Observation struct {
 	ControllerRan bool
 	// Problems are what needs a person or a replacement, the gravest first.
 	Problems []Problem
-	// Waiting says what a change waits for, if it does.
-	Waiting *Problem
+	// Waiting says what a change waits for, and Working what is being done, if there is such a thing.
+	Waiting, Working *Problem
 	// Endpoints are the cluster's addresses.
 	Endpoints v1alpha1.Endpoints
 }

@@ -3,7 +3,9 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -104,8 +106,11 @@ func online(root string, processors []*cpu.Processor) (cpuset.CPUSet, error) {
 // used: it wants caches, distances and memory of each node, and leaves out nodes where one is missing.
 func numaNodes(root string) (int, error) {
 	b, err := os.ReadFile(filepath.Join(root, onlineNodes))
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return 1, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("count the NUMA nodes: %w", err)
 	}
 	set, err := cpuset.Parse(strings.TrimSpace(string(b)))
 	if err != nil || set.IsEmpty() {

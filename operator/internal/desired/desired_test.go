@@ -1,0 +1,130 @@
+package desired
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func small() Cluster {
+	return Cluster{
+		DefaultImage: "example.org/slurm:1", ControllerIP: "10.96.0.7",
+		Object: &v1alpha1.SlurmCluster{
+			ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "team", UID: "0-1-2"},
+			Spec: v1alpha1.SlurmClusterSpec{NodeSets: []v1alpha1.NodeSet{{
+				Name:      "cpu",
+				Resources: v1alpha1.NodeResources{CPU: resource.MustParse("1"), Memory: resource.MustParse("512Mi")},
+			}}},
+		},
+	}
+}
+
+func full() Cluster {
+	c := small()
+	s := &c.Object.Spec
+	s.Image, s.ImagePullPolicy = "example.org/mine:2", corev1.PullAlways
+	template := v1alpha1.PodTemplate{
+		Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "b"},
+		NodeSelector: map[string]string{"zone": "x"},
+		Tolerations:  []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](5)}},
+		Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "kubernetes.io/hostname"}}}},
+		Env: []v1alpha1.EnvVar{{Name: "A", Value: "1"}},
+	}
+	s.NodeSets[0].Template = template
+	s.NodeSets[0].Replicas = ptr.To[int32](3)
+	s.NodeSets[0].Features = []v1alpha1.Feature{"avx", "cpu"}
+	s.NodeSets[0].Resources.Requests = v1alpha1.ResourceRequests{CPU: ptr.To(resource.MustParse("100m")), Memory: ptr.To(resource.MustParse("64Mi"))}
+	s.Controller = v1alpha1.ControllerSpec{
+		Storage:   &v1alpha1.ControllerStorage{Size: resource.MustParse("1Gi"), StorageClassName: ptr.To("fast"), Keep: true},
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m")}},
+		Template:  template,
+	}
+	s.Volumes = []v1alpha1.SharedVolume{
+		{Name: "home", MountPath: contract.HomeDir, SubPath: "me", PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "home"}},
+		{Name: "data", MountPath: "/data", ReadOnly: true, ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "data"}, Items: []corev1.KeyToPath{{Key: "a", Path: "b"}}}},
+		{Name: "token", MountPath: "/token", Secret: &corev1.SecretVolumeSource{SecretName: "token", DefaultMode: ptr.To[int32](0o400)}},
+	}
+	s.Partitions = []v1alpha1.Partition{{Name: "day", MaxNodes: ptr.To[int32](2)}, {Name: "night", NodeSets: []v1alpha1.NodeSetName{"cpu"}, State: "DOWN"}}
+	s.Config = map[string]v1alpha1.ConfigValue{"MaxArraySize": "2000"}
+	return c
+}
+
+func TestObjects(t *testing.T) {
+	keys := map[string][]byte{contract.KeyMunge: []byte("m"), contract.KeyJWT: []byte("j")}
+	for name, c := range map[string]Cluster{"small": small(), "full": full()} {
+		files, err := ConfigFiles(c)
+		require.NoError(t, err)
+		for kind, object := range map[string]any{
+			"secret": Secret(c, keys), "configmap": ConfigMap(c, files), "controller": Controller(c),
+			"controller-service": ControllerService(c), "nodes-service": NodesService(c),
+			"slurmd-pod": SlurmdPod(c, c.Object.Spec.NodeSets[0], 2),
+		} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				have, err := yaml.Marshal(object)
+				require.NoError(t, err)
+				golden := filepath.Join("testdata", name, kind+".yaml")
+				if *update {
+					require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
+					require.NoError(t, os.WriteFile(golden, have, 0o644))
+				}
+				want, err := os.ReadFile(golden)
+				require.NoError(t, err)
+				assert.Equal(t, string(want), string(have))
+			})
+		}
+	}
+}
+
+// Two clusters never share a key, and no key is guessable from another.
+func TestNewKeys(t *testing.T) {
+	a, b := NewKeys(), NewKeys()
+	assert.Len(t, a[contract.KeyMunge], mungeKeyBytes)
+	assert.Len(t, a[contract.KeyJWT], jwtKeyBytes)
+	assert.NotEqual(t, a, b)
+}
+
+func TestTemplateHash(t *testing.T) {
+	hash := func(c Cluster) string { return TemplateHash(c, c.Object.Spec.NodeSets[0]) }
+	same, more, image := small(), small(), small()
+	more.Object.Spec.NodeSets[0].Replicas = ptr.To[int32](9)
+	image.Object.Spec.Image = "example.org/other:1"
+	assert.Equal(t, hash(small()), hash(same))
+	assert.Equal(t, hash(small()), hash(more), "a change of replicas changes no node")
+	assert.NotEqual(t, hash(small()), hash(image))
+}
+
+func TestConfigFilesRefuse(t *testing.T) {
+	c := small()
+	c.Object.Spec.Config = map[string]v1alpha1.ConfigValue{"SlurmUser": "root"}
+	_, err := ConfigFiles(c)
+	require.ErrorContains(t, err, "set by the operator")
+}
+
+func TestMaxNodes(t *testing.T) {
+	for wanted, want := range map[int32]int{0: 1024, 511: 1024, 512: 2048, 5000: 16384} {
+		assert.Equal(t, want, maxNodes([]v1alpha1.NodeSet{{Replicas: ptr.To(wanted)}}), wanted)
+	}
+}
+
+func TestOwnedBy(t *testing.T) {
+	c := small()
+	mine := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "0-1-2", Controller: ptr.To(true)}}}}
+	assert.True(t, c.OwnedBy(mine))
+	assert.False(t, c.OwnedBy(&corev1.Pod{}))
+}
