@@ -39,26 +39,32 @@ func TestHeal(t *testing.T) {
 			c := harness.New(t).Start("demo")
 			running, waiting := c.Submit("exec sleep 600", "-w", "cpu-0"), c.Submit("echo done", "-N2")
 			c.AwaitJob(running, "RUNNING")
+			c.AwaitSaved()
 			record := c.Watch()
 			c.Kill("demo-"+victim.pod, victim.container, victim.program)
 			healed(c, record)
-			require.Equal(t, "PENDING", c.JobField(waiting, "JobState"), "the queue is still there")
-			if victim.pod != "cpu-0" || victim.container != contract.ContainerSlurmd {
+			if victim.pod == "cpu-0" && victim.container == contract.ContainerSlurmd {
+				c.AwaitJob(running, "RUNNING") // again
+				require.Equal(t, "1", c.JobField(running, "Restarts"))
+			} else {
 				unharmed(c, running)
+				require.Equal(t, "PENDING", c.JobField(waiting, "JobState"), "the queue is still there")
+				require.Equal(t, "ok", c.Run("srun", "-w", "cpu-1", "echo", "ok"))
 			}
-			require.Equal(t, "ok", c.Run("srun", "-w", "cpu-1", "echo", "ok"))
 			c.Run("scancel", running)
 			c.AwaitJob(waiting, "COMPLETED")
 		})
 	}
 }
 
-// healed waits until the cluster was not ready and then is.
+// healed waits until the status said that something is wrong, and then that all is well.
 func healed(c *harness.Cluster, record *harness.Record) {
 	c.Helper()
 	start := time.Now()
 	c.Eventually(healLimit, "the status says that something is wrong", func() error {
-		if !record.Saw(func(o *v1alpha1.SlurmCluster) bool { return !harness.Ready(o) }) {
+		if !record.Saw(func(o *v1alpha1.SlurmCluster) bool {
+			return !harness.Ready(o) || harness.Is(o, v1alpha1.ConditionDegraded, metav1.ConditionTrue, "")
+		}) {
 			return fmt.Errorf("what was seen is %s", strings.Join(record.Story(), "\n"))
 		}
 		return nil

@@ -35,7 +35,7 @@ func TestScale(t *testing.T) {
 		unharmed(c, id)
 		c.Run("scancel", id)
 		c.AwaitSettled()
-		require.Empty(e, c.Run("sinfo", "--noheader", "--Node", "--format=%N"))
+		c.AwaitSinfo("%N", "")
 
 		c.Update(nodes(2))
 		c.AwaitSettled()
@@ -93,7 +93,7 @@ func TestNodeSets(t *testing.T) {
 		require.ErrorContains(e, err, "Invalid feature specification")
 		_, err = c.Try("srun", "-w", "cpu-0", "hostname")
 		require.ErrorContains(e, err, "Requested node configuration is not available", "cpu-0 is not in the default partition")
-		require.Equal(e, "large* 1-00:00:00 big-0\nshort 10:00 cpu-0,big-0",
+		require.Equal(e, "large* 1-00:00:00 big-0\nshort 10:00 big-0,cpu-0",
 			sorted(c.Run("sinfo", "--noheader", "--format=%P %l %N")))
 
 		id := c.Submit("exec sleep 600", "-p", "large")

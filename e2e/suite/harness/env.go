@@ -65,7 +65,7 @@ func New(t *testing.T) *Env {
 			e.tell()
 		}
 		if os.Getenv("E2E_KEEP") == "" {
-			require.NoError(t, k.Delete(context.Background(), namespace))
+			require.NoError(t, client.IgnoreNotFound(k.Delete(context.Background(), namespace)))
 		}
 	})
 	return e

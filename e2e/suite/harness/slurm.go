@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
 )
 
 // commandLimit bounds a command in a pod, so that one that hangs fails its test with its own name.
@@ -51,6 +53,17 @@ func (c *Cluster) Submit(line string, options ...string) string {
 	out, err := c.TryIn("#!/bin/sh\n"+line+"\n", command...)
 	require.NoError(c, err)
 	return out
+}
+
+// AwaitSaved waits until slurmctld has written its queue to disk, which it does within five seconds of a
+// change: what was submitted after that is lost when slurmctld is killed.
+func (c *Cluster) AwaitSaved() {
+	c.Helper()
+	c.Run("touch", "/tmp/submitted")
+	c.Eventually(Patience, "slurmctld has saved its queue", func() error {
+		_, err := c.Try("test", contract.StateDir+"/state/job_state", "-nt", "/tmp/submitted")
+		return err
+	})
 }
 
 // Job reads a field of a job, such as JobState.

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slurmcluster/slurmcluster/e2e/suite/kube"
+)
+
+const (
+	// runLimit bounds a single measurement, so that one that never ends says so.
+	runLimit  = 3 * time.Minute
+	pollEvery = 100 * time.Millisecond
+)
+
+// way is one way to get something that runs: what is timed, and what removes it again.
+type way struct {
+	name, title string
+	start       func(context.Context) error
+	remove      func(context.Context) error
+	took        []time.Duration
+}
+
+type bench struct {
+	*kube.Kube
+	namespace string
+	image     string
+	ways      []*way
+}
+
+// newBench makes a namespace to measure in. It enforces Pod Security "restricted", as users' namespaces do.
+func newBench(ctx context.Context, image string) (*bench, error) {
+	k, err := kube.Connect()
+	if err != nil {
+		return nil, err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: "bench-", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	if err := k.Create(ctx, namespace); err != nil {
+		return nil, fmt.Errorf("making a namespace: %w", err)
+	}
+	b := &bench{Kube: k, namespace: namespace.Name, image: image}
+	manual := &manual{bench: b}
+	b.ways = []*way{
+		{name: "a", title: "kubectl create slurmcluster, then srun", start: b.create, remove: b.deleteCluster},
+		{name: "b", title: "the same by hand-written manifests", start: manual.apply, remove: manual.delete},
+		{name: "c", title: "a bare pod of two containers to Ready", start: b.bare, remove: b.deleteBare},
+	}
+	return b, manual.prepare(ctx)
+}
+
+// measure runs all ways in turn, each round in another order, so that none is always the first.
+func (b *bench) measure(ctx context.Context, runs int) error {
+	for round := range runs {
+		for i := range b.ways {
+			w := b.ways[(i+round)%len(b.ways)]
+			took, err := b.once(ctx, w)
+			if err != nil {
+				return fmt.Errorf("%s: %w", w.title, err)
+			}
+			w.took = append(w.took, took)
+			fmt.Fprintf(os.Stderr, "run %d of %d: %-40s %5.2f s\n", round+1, runs, w.title, took.Seconds())
+		}
+	}
+	return nil
+}
+
+func (b *bench) once(ctx context.Context, w *way) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, runLimit)
+	defer cancel()
+	start := time.Now()
+	if err := w.start(ctx); err != nil {
+		return 0, err
+	}
+	took := time.Since(start)
+	if err := w.remove(ctx); err != nil {
+		return 0, err
+	}
+	return took, b.awaitEmpty(ctx)
+}
+
+// awaitEmpty waits until no pod is left, so that no run pays for the one before.
+func (b *bench) awaitEmpty(ctx context.Context) error {
+	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
+		pods := &corev1.PodList{}
+		err := b.List(ctx, pods, client.InNamespace(b.namespace))
+		return len(pods.Items) == 0, err
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until all pods are gone: %w", err)
+	}
+	return nil
+}
+
+// remove deletes the namespace.
+func (b *bench) remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, runLimit)
+	defer cancel()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace}}
+	if err := b.Delete(ctx, namespace); err != nil {
+		return fmt.Errorf("deleting namespace %s: %w", b.namespace, err)
+	}
+	return wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
+		err := b.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+}

@@ -1,0 +1,55 @@
+// Command bench measures, on the Kubernetes that KUBECONFIG names, how long a Slurm cluster takes from the
+// command that creates it to its first finished job, beside the same cluster from manifests written by hand
+// and beside a bare pod. Figures of machines differ; their ratios say what the operator costs.
+package main
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// leastRuns is how many runs a median is made from at least.
+const leastRuns = 5
+
+type options struct {
+	runs  int
+	image string
+}
+
+func main() {
+	o := options{}
+	images, _, _ := strings.Cut(os.Getenv("SLURM_IMAGES"), ",")
+	flag.IntVar(&o.runs, "runs", leastRuns, "how often each is measured")
+	flag.StringVar(&o.image, "image", cmp.Or(images, "localhost/slurmcluster/slurm:trixie"), "Slurm image; default: the first of SLURM_IMAGES")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1) //nolint:gocritic // what stop would undo ends with the process
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	if o.runs < 1 {
+		return fmt.Errorf("--runs is %d; it must be at least 1", o.runs)
+	}
+	b, err := newBench(ctx, o.image)
+	if err != nil {
+		return err
+	}
+	err = b.measure(ctx, o.runs)
+	if removeErr := b.remove(context.WithoutCancel(ctx)); err == nil {
+		err = removeErr
+	}
+	if err != nil {
+		return err
+	}
+	return b.print(ctx, os.Stdout, o.runs)
+}

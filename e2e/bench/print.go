@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// bars are the ratios to stay below.
+var bars = []struct {
+	over, under string
+	most        float64
+}{{"a", "b", 1.3}, {"a", "c", 3}}
+
+// print writes the figures, their ratios and what they were measured on.
+func (b *bench) print(ctx context.Context, out io.Writer, runs int) error {
+	nodes := &corev1.NodeList{}
+	if err := b.List(ctx, nodes); err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	info := nodes.Items[0].Status.NodeInfo
+	fmt.Fprintf(out, "\n%s, %d node(s) of %s CPUs, kernel %s, Kubernetes %s, %s\nimage %s, medians of %d runs\n\n",
+		time.Now().Format(time.DateOnly), len(nodes.Items), nodes.Items[0].Status.Capacity.Cpu(), info.KernelVersion,
+		info.KubeletVersion, info.ContainerRuntimeVersion, b.image, runs)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	medians := map[string]float64{}
+	fmt.Fprintln(table, "\twhat\tmedian\tleast\tmost")
+	for _, w := range b.ways {
+		slices.Sort(w.took)
+		medians[w.name] = median(w.took)
+		fmt.Fprintf(table, "%s\t%s\t%.2f s\t%.2f s\t%.2f s\n", w.name, w.title, medians[w.name],
+			w.took[0].Seconds(), w.took[len(w.took)-1].Seconds())
+	}
+	fmt.Fprintln(table, "\nratio\t\tmeasured\tat most")
+	for _, bar := range bars {
+		fmt.Fprintf(table, "%s/%s\t\t%.2f\t%.1f\n", bar.over, bar.under, medians[bar.over]/medians[bar.under], bar.most)
+	}
+	return table.Flush()
+}
+
+// median of sorted values, in seconds.
+func median(sorted []time.Duration) float64 {
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]).Seconds() / 2
+}
