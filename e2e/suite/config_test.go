@@ -66,7 +66,7 @@ func TestImageChange(t *testing.T) {
 		version := c.Get().Status.SlurmVersion
 		require.Equal(t, image == images[0], version == first)
 		for _, node := range []string{"cpu-0", "cpu-1"} {
-			require.Equal(t, "slurm "+version, c.Run("srun", "-w", node, "sinfo", "--version"))
+			require.Regexp(t, `^slurm(-wlm)? `+version+`$`, c.Run("srun", "-w", node, "sinfo", "--version"))
 		}
 	}
 }

@@ -37,9 +37,9 @@ func TestHeal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := harness.New(t).Start("demo")
-			running, waiting := c.Submit("exec sleep 600", "-w", "cpu-0"), c.Submit("echo done", "-N2")
+			running, waiting := c.Submit("exec sleep 600", "-w", "cpu-0"), c.Submit("echo done", "-N2", "--job-name=queued")
 			c.AwaitJob(running, "RUNNING")
-			c.AwaitSaved()
+			c.AwaitSaved("queued")
 			record := c.Watch()
 			c.Kill("demo-"+victim.pod, victim.container, victim.program)
 			healed(c, record)

@@ -55,13 +55,12 @@ func (c *Cluster) Submit(line string, options ...string) string {
 	return out
 }
 
-// AwaitSaved waits until slurmctld has written its queue to disk, which it does within five seconds of a
-// change: what was submitted after that is lost when slurmctld is killed.
-func (c *Cluster) AwaitSaved() {
+// AwaitSaved waits until slurmctld has written a job of this name to disk, which it does within five seconds:
+// what was submitted after that is lost when slurmctld is killed.
+func (c *Cluster) AwaitSaved(name string) {
 	c.Helper()
-	c.Run("touch", "/tmp/submitted")
-	c.Eventually(Patience, "slurmctld has saved its queue", func() error {
-		_, err := c.Try("test", contract.StateDir+"/state/job_state", "-nt", "/tmp/submitted")
+	c.Eventually(Patience, "slurmctld has saved job "+name, func() error {
+		_, err := c.Try("grep", "--quiet", "--text", name, contract.StateDir+"/state/job_state")
 		return err
 	})
 }
