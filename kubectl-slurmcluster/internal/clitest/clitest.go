@@ -4,6 +4,7 @@ package clitest
 import (
 	"bytes"
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,6 +33,10 @@ type World struct {
 	Tracker clienttesting.ObjectTracker
 	// Fake records the requests for SlurmClusters and can be told to refuse them.
 	Fake *clienttesting.Fake
+	// Watched is closed when somebody begins to watch. Changes before that would go unseen: unlike an API
+	// server, the tracker does not tell a watcher about the past.
+	Watched chan struct{}
+	once    sync.Once
 	// Kubernetes holds the other objects.
 	Kubernetes  *kubefake.Clientset
 	In          *bytes.Buffer
@@ -41,7 +46,7 @@ type World struct {
 // New returns a world with these clusters and other objects, where runner runs commands in pods.
 func New(t *testing.T, runner podexec.Runner, clusters []runtime.Object, others ...runtime.Object) *World {
 	t.Helper()
-	w := &World{Fake: &clienttesting.Fake{}, Kubernetes: kubefake.NewClientset(others...)}
+	w := &World{Fake: &clienttesting.Fake{}, Watched: make(chan struct{}), Kubernetes: kubefake.NewClientset(others...)}
 	w.Tracker = clienttesting.NewObjectTracker(cli.Scheme, serializer.NewCodecFactory(cli.Scheme).UniversalDecoder())
 	for _, cluster := range clusters {
 		require.NoError(t, w.Tracker.Add(cluster))
@@ -65,6 +70,7 @@ func New(t *testing.T, runner podexec.Runner, clusters []runtime.Object, others 
 
 func (w *World) watch(action clienttesting.Action) (bool, watch.Interface, error) {
 	watcher, err := w.Tracker.Watch(action.GetResource(), action.GetNamespace())
+	w.once.Do(func() { close(w.Watched) })
 	return true, watcher, err
 }
 

@@ -3,9 +3,11 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 
+	"github.com/mitchellh/go-wordwrap"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -16,6 +18,9 @@ import (
 
 // usualFlags are the kubeconfig flags that help shows. All of kubectl's are accepted.
 const usualFlags = "namespace context kubeconfig"
+
+// width is that of the terminal for which help is written.
+const width = 80
 
 // Main runs a command with the program's arguments and ends the program.
 func Main(build func(*cli.Env) *cobra.Command) {
@@ -48,5 +53,11 @@ func addFlags(env *cli.Env, root *cobra.Command) {
 		flag.Hidden = !strings.Contains(usualFlags, flag.Name)
 	})
 	root.PersistentFlags().AddFlagSet(kubeconfig)
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
+	// pflag lets a short last word pass the limit, hence less than the width.
+	flagUsages := fmt.Sprintf(".FlagUsagesWrapped %d", width-5)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", flagUsages))
+	root.Long = wordwrap.WrapString(root.Long, width)
+	for _, c := range root.Commands() {
+		c.Long = wordwrap.WrapString(c.Long, width)
+	}
 }

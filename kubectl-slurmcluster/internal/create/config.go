@@ -21,7 +21,7 @@ var (
 
 // operatorKeys are the parameters that the operator sets. Slurm does not tell upper from lower case.
 var operatorKeys = strings.Fields(`accountingstoragehost accountingstoragepass accountingstorageport
-accountingstoragetype accountingstorageuser authaltparameters authalttypes authinfo authtype cgroupplugin
+accountingstoragetype accountingstorageuser authaltparameters authalttypes authinfo authtype
 clustername controlmachine controladdr backupcontroller backupaddr credtype downnodes frontendname include
 jobacctgathertype maxnodecount nodename nodeset partitionname plugindir plugstackconfig proctracktype
 resumeprogram returntoservice slurmctldhost slurmctldlogfile slurmctldpidfile slurmctldport slurmdlogfile

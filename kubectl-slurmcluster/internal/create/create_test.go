@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -96,16 +95,16 @@ func TestWait(t *testing.T) {
 		"hopeless": {states: [][]metav1.Condition{{starting, degraded(v1alpha1.ReasonImageUnavailable)}},
 			err: `SlurmCluster "demo" cannot become ready: ImageUnavailable: it is so`},
 		"time-out": {states: [][]metav1.Condition{{degraded(v1alpha1.ReasonUnschedulable)}},
-			err: `SlurmCluster "demo" is not ready after 300ms: Unschedulable: it is so`},
+			err: `SlurmCluster "demo" is not ready after 2s: Unschedulable: it is so`},
 		"about an older version": {states: [][]metav1.Condition{{stale}},
-			err: `SlurmCluster "demo" is not ready after 300ms: the operator has not reported on it yet`},
+			err: `SlurmCluster "demo" is not ready after 2s: the operator has not reported on it yet`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := clitest.New(t, nil, nil)
 			go play(t, w, test.states)
-			err := run(w, "demo", "--wait", "--timeout", "300ms")
+			err := run(w, "demo", "--wait", "--timeout", "2s")
 			if test.err != "" {
 				assert.EqualError(t, err, test.err)
 				return
@@ -121,17 +120,15 @@ func TestWait(t *testing.T) {
 func play(t *testing.T, w *clitest.World, states [][]metav1.Condition) {
 	resource := v1alpha1.SchemeGroupVersion.WithResource(cli.Resource)
 	nodes, cpus := int32(2), int32(4)
+	<-w.Watched
 	for _, conditions := range states {
-		assert.Eventually(t, func() bool {
-			object, err := w.Tracker.Get(resource, clitest.Namespace, "demo")
-			if err != nil {
-				return false
-			}
-			cluster := object.DeepCopyObject().(*v1alpha1.SlurmCluster)
-			cluster.Generation = 1
-			cluster.Status = v1alpha1.SlurmClusterStatus{ReadyNodes: &nodes, CPUs: &cpus, Conditions: conditions}
-			return w.Tracker.Update(resource, cluster, clitest.Namespace) == nil
-		}, time.Second, 5*time.Millisecond)
-		time.Sleep(30 * time.Millisecond) // the command should see each state
+		object, err := w.Tracker.Get(resource, clitest.Namespace, "demo")
+		if !assert.NoError(t, err) {
+			return
+		}
+		cluster := object.DeepCopyObject().(*v1alpha1.SlurmCluster)
+		cluster.Generation = 1
+		cluster.Status = v1alpha1.SlurmClusterStatus{ReadyNodes: &nodes, CPUs: &cpus, Conditions: conditions}
+		assert.NoError(t, w.Tracker.Update(resource, cluster, clitest.Namespace))
 	}
 }

@@ -44,7 +44,7 @@ The namespace is ` + defaultNamespace + ` unless --namespace names another. If i
 not exist, it is made, with Pod Security "restricted".`,
 		Example: `  kubectl slurmcluster install
   kubectl slurmcluster install --watch-namespaces team-a,team-b
-  kubectl slurmcluster install --image registry.example/operator:1 --set replicas=2`,
+  kubectl slurmcluster install --image registry.example/operator:1`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -2,6 +2,7 @@
 package slurmcmd
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,16 +13,14 @@ import (
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/pods"
 )
 
-// FlagsBeforeName is the sentence that every command with somebody else's arguments needs in its help.
-const FlagsBeforeName = `Flags of this plugin, such as --namespace, go before NAME; everything after NAME belongs to %s.
-Behind NAME, -n does not mean the namespace.`
+const flagsBeforeName = `Flags of this plugin, such as --namespace, go before NAME; everything after NAME belongs to %s. There, -n does not mean the namespace.`
 
 // Command returns the command that runs a command of Slurm in the controller pod.
 func Command(env *cli.Env, name, short, example string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:               name + " [flags] NAME [ARGUMENTS OF " + strings.ToUpper(name) + "]",
+		Use:               name + " [flags] NAME [" + strings.ToUpper(name) + " ARGUMENTS]",
 		Short:             short,
-		Long:              short + ".\n\n" + strings.ReplaceAll(FlagsBeforeName, "%s", name),
+		Long:              short + ".\n\n" + fmt.Sprintf(flagsBeforeName, name),
 		Example:           example,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: env.CompleteName(cobra.ShellCompDirectiveDefault),

@@ -1,0 +1,103 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientexec "k8s.io/client-go/util/exec"
+
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/clitest"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/command"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/podexec"
+)
+
+// run runs a command line against a cluster whose pods print and return what they are told to.
+func run(t *testing.T, exit error, args ...string) (w *clitest.World, code int, sent string) {
+	runner := clitest.Runner(func(_ context.Context, target podexec.Target, command []string, streams podexec.Streams) error {
+		sent = target.Pod + ": " + strings.Join(command[4:], " ") // after the shell that tells its process id
+		if streams.In != nil {
+			sent += " <"
+		}
+		if _, err := io.WriteString(streams.Err, "42\nsaid\n"); err != nil {
+			return err
+		}
+		return exit
+	})
+	demo := &v1alpha1.SlurmCluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: clitest.Namespace, UID: "1"}}
+	w = clitest.New(t, runner, []runtime.Object{demo})
+	root := Command(w.Env)
+	root.SetArgs(args)
+	code = command.Run(t.Context(), w.Env, root)
+	return w, code, sent
+}
+
+func TestSlurmCommands(t *testing.T) {
+	tests := map[string]string{
+		"squeue demo -n job --long": "demo-controller-0: squeue -n job --long",
+		"-n team-a sinfo demo -N":   "demo-controller-0: sinfo -N",
+		"scancel -n team-a demo 1":  "demo-controller-0: scancel 1",
+		"srun demo -n 2 --help":     "demo-controller-0: srun -n 2 --help <",
+		"srun demo --pty bash":      "demo-controller-0: srun --pty bash <",
+		"scontrol demo show nodes":  "demo-controller-0: scontrol show nodes",
+	}
+	for args, want := range tests {
+		w, code, sent := run(t, nil, strings.Fields(args)...)
+		assert.Zero(t, code, w.ErrOut.String())
+		assert.Equal(t, want, sent)
+		assert.Equal(t, "said\n", w.ErrOut.String())
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	w, code, _ := run(t, clientexec.CodeExitError{Err: errors.New("exit"), Code: 9}, "srun", "demo", "false")
+	assert.Equal(t, 9, code)
+	assert.Equal(t, "said\n", w.ErrOut.String(), "srun has said what is wrong")
+
+	w, code, _ = run(t, errors.New("no route to host"), "squeue", "demo")
+	assert.Equal(t, 1, code)
+	assert.Contains(t, w.ErrOut.String(), "error: running a command in pod demo-controller-0: no route to host; the cluster is not ready")
+
+	w, code, _ = run(t, errors.New("not found"), "squeue", "other")
+	assert.Equal(t, 1, code)
+	assert.Contains(t, w.ErrOut.String(), `error: there is no SlurmCluster "other"`)
+}
+
+func TestDelete(t *testing.T) {
+	w, code, _ := run(t, nil, "delete", "demo", "other")
+	assert.Equal(t, 1, code)
+	assert.Regexp(t, `^slurmcluster.slurmcluster.dev/demo deleted in 0\.\ds\n$`, w.Out.String())
+	assert.Contains(t, w.ErrOut.String(), `error: there is no SlurmCluster "other"`)
+	_, code, _ = run(t, nil, "delete", "other", "--ignore-not-found")
+	assert.Zero(t, code)
+}
+
+func TestCompletion(t *testing.T) {
+	for _, name := range []string{"squeue", "sbatch", "status", "delete", "logs", "list", "shell"} {
+		w, _, _ := run(t, nil, cobra.ShellCompNoDescRequestCmd, name, "")
+		assert.Contains(t, w.Out.String(), "demo\n", name)
+	}
+}
+
+// Help must fit a terminal and say how each command is called through kubectl.
+func TestHelp(t *testing.T) {
+	w, _, _ := run(t, nil)
+	for _, c := range Command(w.Env).Commands() {
+		w, code, _ := run(t, nil, c.Name(), "--help")
+		assert.Zero(t, code)
+		if c.Name() == "list" || c.Name() == "completion" {
+			continue // written by others
+		}
+		assert.Contains(t, w.Out.String(), "kubectl slurmcluster "+c.Name())
+		for line := range strings.Lines(w.Out.String()) {
+			assert.LessOrEqual(t, len(strings.TrimRight(line, "\n")), 80, c.Name())
+		}
+	}
+}
