@@ -13,6 +13,7 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo de
 LDFLAGS   := -s -w -X github.com/slurmcluster/slurmcluster/api/contract.Version=$(VERSION)
 GO_TOOL    = go tool -modfile=tools/go.mod
 export PREFIX TAG SUITE BIN
+export LOCALKUBE_SOURCE_DIR := $(CURDIR)/e2e/localkube
 
 .PHONY: help
 help: ## list these targets
@@ -60,7 +61,7 @@ images: packages ## build the Slurm images and the operator's
 
 .PHONY: cluster-up
 cluster-up: packages $(BIN)/localkube ## start the local Kubernetes
-	@cd e2e/localkube && $(BIN)/localkube up
+	@$(BIN)/localkube up
 
 .PHONY: cluster-down
 cluster-down: $(BIN)/localkube ## stop the local Kubernetes and leave nothing of it

@@ -5,7 +5,8 @@ BIN=${BIN:-$PWD/bin}
 PREFIX=${PREFIX:-localhost/slurmcluster}
 TAG=${TAG:-dev}
 SUITE=${SUITE:-trixie}
-export BIN PREFIX TAG SUITE
+LOCALKUBE_SOURCE_DIR=$PWD/e2e/localkube
+export BIN PREFIX TAG SUITE LOCALKUBE_SOURCE_DIR
 
 # step SENTENCE COMMAND... runs a command under a heading and tells how long it took.
 step() {
@@ -39,9 +40,7 @@ build_plugin() { make --no-print-directory plugin; }
 kubernetes() {
   if use_local; then
     step "Kubernetes: build what is missing, start, wait until a pod runs" "$BIN/localkube" up
-    KUBECONFIG=$(local_kubeconfig)
-    export KUBECONFIG
-    PATH=$(dirname "$("$BIN/localkube" kubectl --which)"):$PATH
+    eval "$("$BIN/localkube" env)"
     LOCAL=1
   else
     step "Kubernetes: the one that KUBECONFIG names" kubectl version

@@ -94,10 +94,11 @@ const (
 	HomeDir = "/home/user"
 	// KeyDir is where the cluster's Secret is mounted.
 	KeyDir = "/run/secrets/slurmcluster"
-	// ConfigDir holds the configuration that clients inside the controller pod use; slurmctld is
-	// 127.0.0.1 in it, so that a waiting srun is called back in its own pod.
+	// ConfigDir holds the configuration that clients inside the controller pod use, written by slurmctld's
+	// agent; slurmctld is 127.0.0.1 in it, so that a waiting srun is called back in its own pod.
 	ConfigDir = "/etc/slurm"
-	// ServedConfigDir holds the configuration that slurmctld runs with and hands to every slurmd.
+	// ServedConfigDir is where the cluster's ConfigMap is mounted: the wanted configuration, which
+	// slurmctld's agent checks before slurmctld and its clients see it.
 	ServedConfigDir = "/etc/slurmctld"
 	// StateDir is slurmctld's volume; StateSaveLocation is a directory below it that slurmctld owns.
 	StateDir = "/var/lib/slurmctld"

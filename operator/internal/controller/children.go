@@ -63,22 +63,19 @@ func (s *scope) ensureConfig(ctx context.Context) error {
 	files, err := desired.ConfigFiles(s.want)
 	if err != nil {
 		s.problem(v1alpha1.ReasonInvalidConfig, err.Error())
-		s.configHash = servedHash(s.configMap.Data)
+		s.configHash = configHash(s.configMap.Data)
 		return nil
 	}
-	s.configHash = servedHash(files)
+	s.configHash = configHash(files)
 	return s.writer.Apply(ctx, s.cluster, desired.ConfigMap(s.want, files), s.configMap)
 }
 
-// servedHash is the hash of the files that slurmctld serves, as the agent in front of it computes it.
-func servedHash(files map[string]string) string {
+// configHash is the hash of a configuration, empty if there is none.
+func configHash(files map[string]string) string {
 	if len(files) == 0 {
 		return ""
 	}
-	return contract.ConfigHash(map[string]string{
-		contract.FileSlurmConf:  files[contract.FileSlurmConf],
-		contract.FileCgroupConf: files[contract.FileCgroupConf],
-	})
+	return contract.ConfigHash(files)
 }
 
 // ensureController makes the StatefulSet of the controller pod, once there is a configuration to start with.

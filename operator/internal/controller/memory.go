@@ -16,6 +16,8 @@ type memory struct {
 	keysSeen time.Time
 	// knownSince is when slurmctld began to answer without a break.
 	knownSince time.Time
+	// registered are the slurmd pods whose nodes slurmctld has known.
+	registered map[types.UID]bool
 	// activity is when something last changed.
 	activity   time.Time
 	generation int64
@@ -36,7 +38,7 @@ func (m *memories) of(name types.NamespacedName, uid types.UID) *memory {
 	if known, ok := m.all[name]; ok && known.uid == uid {
 		return known
 	}
-	fresh := &memory{uid: uid}
+	fresh := &memory{uid: uid, registered: map[types.UID]bool{}}
 	m.all[name] = fresh
 	return fresh
 }

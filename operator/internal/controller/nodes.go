@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,7 +60,6 @@ func (s *scope) runNodes(ctx context.Context) error {
 	}
 	o := nodeplan.Observation{
 		Sets: s.wantedSets(), Pods: s.planPods(), Known: s.known, Nodes: s.slurmNodes,
-		ControllerSettled: s.known && s.Clock.Since(s.memory.knownSince) > registerTime,
 	}
 	refused := map[string]bool{}
 	for _, step := range nodeplan.Make(o) {
@@ -175,12 +175,22 @@ func (s *scope) planPods() []nodeplan.Pod {
 			Hash:    pod.Annotations[contract.AnnotationTemplateHash],
 			Started: everRan(pod, contract.ContainerSlurmd),
 			Running: runs(pod, contract.ContainerSlurmd),
-			Settled: s.runsSince(pod, registerTime),
+			Overdue: s.overdue(pod),
 			Leaving: pod.DeletionTimestamp != nil || ended,
 			Ended:   ended && pod.DeletionTimestamp == nil,
 		})
 	}
 	return pods
+}
+
+// overdue tells whether slurmctld should know a pod's node by now, and remembers those that it knows.
+func (s *scope) overdue(pod *corev1.Pod) bool {
+	known := slices.ContainsFunc(s.slurmNodes, func(n slurm.Node) bool { return n.Name == pod.Labels[contract.LabelNode] })
+	if known {
+		s.memory.registered[pod.UID] = true
+	}
+	return s.memory.registered[pod.UID] ||
+		s.known && s.Clock.Since(s.memory.knownSince) > registerTime && s.runsSince(pod, registerTime)
 }
 
 // runsSince tells whether a pod's slurmd has run without a break for some time.

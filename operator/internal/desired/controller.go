@@ -50,8 +50,9 @@ func controllerPodSpec(c Cluster) *corev1ac.PodSpecApplyConfiguration {
 		WithTerminationGracePeriodSeconds(controllerGrace).
 		WithContainers(slurmctld(c), slurmrestd(c)).
 		WithVolumes(
-			configVolume(c, "config", contract.FileSlurmConfLocal),
-			configVolume(c, "served", contract.FileSlurmConf),
+			memoryVolume("config"),
+			corev1ac.Volume().WithName("wanted-config").WithConfigMap(
+				corev1ac.ConfigMapVolumeSource().WithName(c.ConfigMapName())),
 		)
 	if c.Object.Spec.Controller.Storage == nil {
 		spec.WithVolumes(diskVolume(StateVolume))
@@ -77,25 +78,16 @@ func slurmctld(c Cluster) *corev1ac.ContainerApplyConfiguration {
 		WithVolumeMounts(
 			mount("keys", contract.KeyDir),
 			mount("config", contract.ConfigDir),
-			mount("served", contract.ServedConfigDir),
+			mount("wanted-config", contract.ServedConfigDir),
 			mount(StateVolume, contract.StateDir))
 }
 
 func slurmrestd(c Cluster) *corev1ac.ContainerApplyConfiguration {
 	ac := container(c, contract.ContainerSlurmrestd, "slurmrestd").
 		WithPorts(corev1ac.ContainerPort().WithName("slurmrestd").WithContainerPort(contract.PortSlurmrestd)).
-		WithVolumeMounts(mount("config", contract.ConfigDir))
+		WithVolumeMounts(mount("config", contract.ConfigDir).WithReadOnly(true))
 	ac.SecurityContext.WithRunAsUser(contract.SlurmrestdUserID).WithRunAsGroup(contract.SlurmrestdUserID)
 	return ac
-}
-
-// configVolume mounts the configuration with the given file as slurm.conf.
-func configVolume(c Cluster, name, slurmConf string) *corev1ac.VolumeApplyConfiguration {
-	return corev1ac.Volume().WithName(name).WithConfigMap(corev1ac.ConfigMapVolumeSource().
-		WithName(c.ConfigMapName()).
-		WithItems(
-			corev1ac.KeyToPath().WithKey(slurmConf).WithPath(contract.FileSlurmConf),
-			corev1ac.KeyToPath().WithKey(contract.FileCgroupConf).WithPath(contract.FileCgroupConf)))
 }
 
 // withStateClaim keeps the state on a claim of its own where the cluster asks for storage.

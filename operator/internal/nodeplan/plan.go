@@ -24,9 +24,6 @@ type Observation struct {
 	Known bool
 	// Nodes are slurmctld's nodes.
 	Nodes []slurm.Node
-	// ControllerSettled tells that slurmctld has answered long enough for every running slurmd to have
-	// registered.
-	ControllerSettled bool
 }
 
 // Set is a wanted node set.
@@ -48,8 +45,9 @@ type Pod struct {
 	Started bool
 	// Running tells whether its slurmd runs now.
 	Running bool
-	// Settled tells that its slurmd has run long enough to have registered.
-	Settled bool
+	// Overdue tells that its node should be known to slurmctld: it was before, or both have run for so long
+	// that it must have registered.
+	Overdue bool
 	// Leaving tells that the pod is being deleted, or has ended for good.
 	Leaving bool
 	// Ended tells that the pod has ended for good but its object is still there, and not being deleted.

@@ -16,7 +16,7 @@ func node(name string, reason string, state ...string) slurm.Node {
 
 // pod n of set cpu, running, made from hash "a".
 func pod(n int, change ...func(*Pod)) Pod {
-	p := Pod{Node: nodeName("cpu", n), Set: "cpu", Index: n, Hash: "a", Started: true, Running: true, Settled: true}
+	p := Pod{Node: nodeName("cpu", n), Set: "cpu", Index: n, Hash: "a", Started: true, Running: true, Overdue: true}
 	for _, c := range change {
 		c(&p)
 	}
@@ -27,6 +27,7 @@ func leaving(p *Pod)    { p.Leaving = true }
 func notStarted(p *Pod) { p.Started, p.Running = false, false }
 func stopped(p *Pod)    { p.Running = false }
 func outdated(p *Pod)   { p.Hash = "old" }
+func starting(p *Pod)   { p.Overdue = false }
 func ended(p *Pod)      { p.Ended, p.Leaving = true, true }
 
 func sets(replicas int) []Set { return []Set{{Name: "cpu", Replicas: replicas, Hash: "a"}} }
@@ -47,7 +48,7 @@ func TestMake(t *testing.T) {
 		podLost     = contract.ReasonPrefix + WhyPodLost
 		admin       = "bad disk"
 	)
-	known := func(o Observation) Observation { o.Known, o.ControllerSettled = true, true; return o }
+	known := func(o Observation) Observation { o.Known = true; return o }
 	tests := []struct {
 		name string
 		o    Observation
@@ -109,7 +110,7 @@ func TestMake(t *testing.T) {
 			[]string{"Resume cpu-0: " + WhySlurmdBack}},
 		{"slurmctld lost its nodes", known(Observation{Sets: sets(1), Pods: []Pod{pod(0)}}),
 			[]string{"DeletePod cpu-0: " + WhyUnregistered}},
-		{"slurmctld has only just come", Observation{Sets: sets(1), Pods: []Pod{pod(0)}, Known: true}, []string{}},
+		{"slurmctld has only just come", known(Observation{Sets: sets(1), Pods: []Pod{pod(0, starting)}}), []string{}},
 		{"update: one idle node first", known(Observation{Sets: sets(3), Pods: []Pod{pod(0, outdated), pod(1, outdated), pod(2, outdated)},
 			Nodes: []slurm.Node{node("cpu-0", "", "MIXED"), node("cpu-1", "", "IDLE"), node("cpu-2", "", "IDLE")}}),
 			[]string{"Drain cpu-1: " + WhyUpdate}},

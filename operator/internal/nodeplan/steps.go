@@ -96,7 +96,7 @@ func (p *planner) keep(pod Pod) {
 	switch {
 	case !p.Known:
 	case !registered:
-		if pod.Running && pod.Settled && p.ControllerSettled {
+		if pod.Running && pod.Overdue {
 			p.add(DeletePod, pod, WhyUnregistered)
 		}
 	case pod.Started && !pod.Running:

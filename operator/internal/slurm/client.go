@@ -81,11 +81,12 @@ func (c *Client) Jobs(ctx context.Context) ([]Job, error) {
 	return body.Jobs, nil
 }
 
-// UpdateNode changes a node's state; reason is given with DRAIN and DOWN.
+// UpdateNode changes a node's state and its reason, which RESUME needs to be empty: Slurm would keep the old
+// one, and with it set the node down later.
 func (c *Client) UpdateNode(ctx context.Context, name string, state UpdateState, reason string) error {
 	request := struct {
 		State  []UpdateState `json:"state"`
-		Reason string        `json:"reason,omitempty"`
+		Reason string        `json:"reason"`
 	}{[]UpdateState{state}, reason}
 	var body answer
 	if err := c.call(ctx, http.MethodPost, "node/"+url.PathEscape(name), request, &body, &body); err != nil {

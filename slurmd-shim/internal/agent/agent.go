@@ -22,6 +22,9 @@ type Agent struct {
 	Source string
 	// RunDir is a writable directory for the copy that slurmctld reads: RunDir/served.
 	RunDir string
+	// ClientDir is where clients in this pod look for their configuration: a copy of the running one, with
+	// contract.FileSlurmConfLocal as slurm.conf.
+	ClientDir string
 	// StateDir is slurmctld's StateSaveLocation, made with mode 0700.
 	StateDir string
 	// JWTKey and JWTCopy are the mounted key and where slurmctld finds its own copy.

@@ -64,12 +64,13 @@ func newBench(t *testing.T, conf string) *bench {
 		t.Setenv("LOG", filepath.Join(dir, "log"))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "key"), make([]byte, 32), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "clients"), 0o700))
 	socket := filepath.Join(dir, "munge")
 	l, err := net.Listen("unix", socket)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	b := &bench{t: t, dir: dir, ended: make(chan error, 1), Agent: &Agent{
-		Source: filepath.Join(dir, "mount"), RunDir: filepath.Join(dir, "run"), StateDir: filepath.Join(dir, "state"),
+		Source: filepath.Join(dir, "mount"), RunDir: filepath.Join(dir, "run"), ClientDir: filepath.Join(dir, "clients"), StateDir: filepath.Join(dir, "state"),
 		JWTKey: filepath.Join(dir, "key"), JWTCopy: filepath.Join(dir, "run", "keys", "key"), MungeSocket: socket,
 		Listen: "127.0.0.1:0", Proc: "/proc", Slurmctld: []string{filepath.Join(dir, "slurmctld")},
 		Check: []string{filepath.Join(dir, "scontrol")}, PollEvery: PollEvery, Log: slog.New(slog.DiscardHandler),
@@ -122,6 +123,23 @@ func (b *bench) reports(want contract.AgentConfig) {
 	require.Eventually(b.t, func() bool { return b.Status() == want }, 10*time.Second, 5*time.Millisecond, "%+v", want)
 }
 
+// client is a file as clients beside slurmctld read it.
+func (b *bench) client(name string) string {
+	content, err := os.ReadFile(filepath.Join(b.ClientDir, name))
+	require.NoError(b.t, err)
+	return string(content)
+}
+
+func TestClientsGetLocalConfiguration(t *testing.T) {
+	b := newBench(t, "A=1")
+	b.mount(map[string]string{"slurm.conf": "A=1", "slurm-local.conf": "A=1 # local", "cgroup.conf": "C=1"})
+	b.start()
+	b.logged("read A=1")
+	assert.Equal(t, "A=1 # local", b.client("slurm.conf"))
+	assert.Equal(t, "C=1", b.client("cgroup.conf"))
+	assert.NoFileExists(t, filepath.Join(b.ClientDir, "slurm-local.conf"))
+}
+
 func TestRunReloadAndStop(t *testing.T) {
 	b := newBench(t, "A=1")
 	b.start()
@@ -134,6 +152,8 @@ func TestRunReloadAndStop(t *testing.T) {
 		RunningHash: first, RejectedHash: rejected,
 		Reason: "slurm.conf line 2 (Wrong=2): Parsing error at unrecognized key: Wrong. Correct or remove that line",
 	})
+
+	assert.Equal(t, "A=1", b.client("slurm.conf"), "clients keep the configuration that runs")
 
 	b.mount(map[string]string{"slurm.conf": "A=1"})
 	b.reports(contract.AgentConfig{RunningHash: first})

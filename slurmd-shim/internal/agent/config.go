@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -90,9 +91,28 @@ func (a *Agent) use(s staged) error {
 	if err := os.Rename(tmp, a.served()); err != nil {
 		return fmt.Errorf("replace the configuration: %w", err)
 	}
+	if err := a.publish(s); err != nil {
+		return err
+	}
 	a.current = s
 	st := a.Status()
 	st.RunningHash = s.hash
 	a.setStatus(st)
+	return nil
+}
+
+// publish gives clients in this pod the configuration that slurmctld runs with. They do not read the
+// ConfigMap: it may hold one that slurmctld has refused, and then no command would work.
+func (a *Agent) publish(s staged) error {
+	files := maps.Clone(s.files)
+	if local, ok := files[contract.FileSlurmConfLocal]; ok {
+		files[contract.FileSlurmConf] = local
+		delete(files, contract.FileSlurmConfLocal)
+	}
+	for name, content := range files {
+		if err := launch.WriteFile(filepath.Join(a.ClientDir, name), []byte(content), 0o644); err != nil {
+			return fmt.Errorf("copy the configuration for clients: %w", err)
+		}
+	}
 	return nil
 }

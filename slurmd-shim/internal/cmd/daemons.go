@@ -42,6 +42,7 @@ func (a *app) slurmctld() *cobra.Command {
 			ctld := agent.Agent{
 				Source:      contract.ServedConfigDir,
 				RunDir:      contract.RunDir,
+				ClientDir:   contract.ConfigDir,
 				StateDir:    filepath.Join(contract.StateDir, "state"),
 				JWTKey:      filepath.Join(contract.KeyDir, contract.KeyJWT),
 				JWTCopy:     contract.JWTKeyPath,
@@ -68,7 +69,11 @@ func (a *app) slurmrestd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "slurmrestd [-- slurmrestd arguments]",
 		Short: "Become slurmrestd, which takes JWTs on port " + fmt.Sprint(contract.PortSlurmrestd),
-		RunE: a.daemon(func(_ *cobra.Command, extra []string) error {
+		RunE: a.daemon(func(c *cobra.Command, extra []string) error {
+			// slurmctld's agent puts it there.
+			if err := launch.WaitForFile(c.Context(), a.log, filepath.Join(contract.ConfigDir, contract.FileSlurmConf)); err != nil {
+				return err
+			}
 			argv := []string{
 				"slurmrestd", "-s", "slurmctld", "-d", dataParser, "-a", "rest_auth/jwt", "-t", "4",
 			}

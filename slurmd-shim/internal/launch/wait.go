@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"syscall"
 	"time"
 
@@ -22,25 +23,37 @@ const (
 // a pod has waited long enough. network is "tcp" or "unix"; who is what answers there. Its error
 // is the one of a process that SIGTERM ended.
 func WaitFor(ctx context.Context, log *slog.Logger, who, network, address string) error {
+	return wait(ctx, log, who+" at "+address, func() error { return Knock(ctx, network, address) })
+}
+
+// WaitForFile looks every 50 ms for a file, in the manner of WaitFor.
+func WaitForFile(ctx context.Context, log *slog.Logger, path string) error {
+	return wait(ctx, log, path, func() error {
+		_, err := os.Stat(path)
+		return err
+	})
+}
+
+func wait(ctx context.Context, log *slog.Logger, who string, look func() error) error {
 	start := time.Now()
 	report := time.NewTicker(reportEvery)
 	defer report.Stop()
 	knock := time.NewTicker(knockEvery)
 	defer knock.Stop()
 	for {
-		err := Knock(ctx, network, address)
+		err := look()
 		if err == nil {
-			log.Info("found "+who, "address", address, "waited", time.Since(start).Round(time.Millisecond).String())
+			log.Info("found "+who, "waited", time.Since(start).Round(time.Millisecond).String())
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return &exit.Error{
 				Code: exit.Signal(syscall.SIGTERM),
-				Err:  fmt.Errorf("stopped while waiting for %s at %s: %w", who, address, err),
+				Err:  fmt.Errorf("stopped while waiting for %s: %w", who, err),
 			}
 		case <-report.C:
-			log.Info("waiting for "+who, "address", address, "waited", time.Since(start).Round(time.Second).String(), "because", err.Error())
+			log.Info("waiting for "+who, "waited", time.Since(start).Round(time.Second).String(), "because", err.Error())
 		case <-knock.C:
 		}
 	}
