@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -174,13 +175,26 @@ func (s *scope) planPods() []nodeplan.Pod {
 			Node: node, Set: pod.Labels[contract.LabelNodeSet], Index: index,
 			Hash:    pod.Annotations[contract.AnnotationTemplateHash],
 			Started: everRan(pod, contract.ContainerSlurmd),
-			Running: runs(pod, contract.ContainerSlurmd),
+			Running: runs(pod, contract.ContainerSlurmd) || s.cameBack(pod),
 			Overdue: s.overdue(pod),
 			Leaving: pod.DeletionTimestamp != nil || ended,
 			Ended:   ended && pod.DeletionTimestamp == nil,
 		})
 	}
 	return pods
+}
+
+// cameBack tells whether slurmctld knows of a slurmd that started after the one that the kubelet last told
+// of had ended. The kubelet is the slower of the two.
+func (s *scope) cameBack(pod *corev1.Pod) bool {
+	c := containerStatus(pod, contract.ContainerSlurmd)
+	if c == nil {
+		return false
+	}
+	ended := cmp.Or(c.State.Terminated, c.LastTerminationState.Terminated)
+	return ended != nil && slices.ContainsFunc(s.slurmNodes, func(n slurm.Node) bool {
+		return n.Name == pod.Labels[contract.LabelNode] && n.SlurmdStart.After(ended.FinishedAt.Time)
+	})
 }
 
 // overdue tells whether slurmctld should know a pod's node by now, and remembers those that it knows.

@@ -1,5 +1,5 @@
 // Package slurm is a small client to one cluster's slurmctld: slurmrestd for nodes and jobs, and the agent
-// in front of slurmctld for its configuration. Fake, beside it, is an in-memory slurmctld for tests.
+// in front of slurmctld for its configuration.
 package slurm
 
 import (
