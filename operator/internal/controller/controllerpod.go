@@ -96,12 +96,19 @@ func runs(pod *corev1.Pod, container string) bool {
 }
 
 func containerStatus(pod *corev1.Pod, container string) *corev1.ContainerStatus {
-	for i := range pod.Status.ContainerStatuses {
-		if pod.Status.ContainerStatuses[i].Name == container {
-			return &pod.Status.ContainerStatuses[i]
+	statuses := containerStatuses(pod)
+	for i := range statuses {
+		if statuses[i].Name == container {
+			return &statuses[i]
 		}
 	}
 	return nil
+}
+
+// containerStatuses are those of all containers; munged is a native sidecar, which Kubernetes lists among
+// the init containers.
+func containerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
+	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 }
 
 // deletePod deletes exactly this pod, not a successor of its name.

@@ -82,8 +82,8 @@ func podProblems(pod *corev1.Pod) []status.Problem {
 				Message: fmt.Sprintf("Kubernetes has no place for pod %s: %s", pod.Name, c.Message)})
 		}
 	}
-	for i := range pod.Status.ContainerStatuses {
-		if p := containerProblem(pod, &pod.Status.ContainerStatuses[i]); p != nil {
+	for _, c := range containerStatuses(pod) {
+		if p := containerProblem(pod, &c); p != nil {
 			found = append(found, *p)
 		}
 	}

@@ -61,7 +61,7 @@ func serves(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		return false
 	}
-	for _, c := range pod.Status.ContainerStatuses {
+	for _, c := range containerStatuses(pod) {
 		if c.State.Terminated != nil || c.State.Waiting != nil && c.LastTerminationState.Terminated != nil {
 			return false
 		}

@@ -24,7 +24,7 @@ func podSpec(c Cluster, t v1alpha1.PodTemplate) *corev1ac.PodSpecApplyConfigurat
 			WithFSGroupChangePolicy(corev1.FSGroupChangeOnRootMismatch).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
 		WithSubdomain(c.NodesServiceName()).
-		WithContainers(munged(c)).
+		WithInitContainers(munged(c)).
 		WithVolumes(
 			memoryVolume("shared"),
 			memoryVolume("run"),
@@ -44,10 +44,11 @@ func podSpec(c Cluster, t v1alpha1.PodTemplate) *corev1ac.PodSpecApplyConfigurat
 	return spec
 }
 
-// munged is a container of its own beside its clients, and not a native sidecar: those are started one
-// after the other, with a round of the kubelet between them (docs/adr/0001-munged-container.md).
+// munged is a native sidecar: it is there before its clients and after them. That costs no time, because
+// it has no startup probe: its clients wait for its socket themselves.
 func munged(c Cluster) *corev1ac.ContainerApplyConfiguration {
 	return container(c, contract.ContainerMunged, "munged").
+		WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
 		WithVolumeMounts(mount("keys", contract.KeyDir), mount("shared", contract.SharedDir))
 }
 

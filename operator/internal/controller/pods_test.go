@@ -1,0 +1,115 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
+)
+
+func running() corev1.ContainerState {
+	return corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+}
+
+func waiting(reason string) corev1.ContainerState {
+	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "why"}}
+}
+
+func terminated(code int32, message string) corev1.ContainerState {
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: message, FinishedAt: metav1.Unix(1000, 0)}}
+}
+
+func podWith(container string, now, last corev1.ContainerState) *corev1.Pod {
+	pod := &corev1.Pod{}
+	pod.Name, pod.Labels = "demo-cpu-0", map[string]string{contract.LabelNode: "cpu-0"}
+	status := corev1.ContainerStatus{Name: container, Image: "example.org/x", State: now, LastTerminationState: last}
+	if container == contract.ContainerMunged {
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{status}
+	} else {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
+	}
+	return pod
+}
+
+func TestPodProblems(t *testing.T) {
+	never := corev1.ContainerState{}
+	tests := []struct {
+		name         string
+		pod          *corev1.Pod
+		reason, text string
+	}{
+		{"runs", podWith(contract.ContainerSlurmd, running(), never), "", ""},
+		{"runs again", podWith(contract.ContainerSlurmd, running(), terminated(1, "x")), "", ""},
+		{"is being made", podWith(contract.ContainerSlurmd, waiting("ContainerCreating"), never), "", ""},
+		{"image", podWith(contract.ContainerSlurmd, waiting("ImagePullBackOff"), never), v1alpha1.ReasonImageUnavailable, "example.org/x"},
+		{"cannot start", podWith(contract.ContainerSlurmd, waiting("CreateContainerConfigError"), never), v1alpha1.ReasonContainerFailing, "cannot start: why"},
+		{"ended", podWith(contract.ContainerMunged, terminated(137, ""), never), v1alpha1.ReasonContainerFailing, "exit code 137"},
+		{"loops", podWith(contract.ContainerSlurmd, waiting("CrashLoopBackOff"), terminated(2, "a\nno usable node")), v1alpha1.ReasonContainerFailing, "no usable node"},
+		{"bad configuration", podWith(contract.ContainerSlurmctld, waiting("CrashLoopBackOff"), terminated(contract.ExitConfig, "line 3")), v1alpha1.ReasonInvalidConfig, "line 3"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			found := podProblems(tt.pod)
+			if tt.reason == "" {
+				assert.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1)
+			assert.Equal(t, tt.reason, found[0].Reason)
+			assert.Contains(t, found[0].Message, tt.text)
+		})
+	}
+}
+
+func TestUnschedulable(t *testing.T) {
+	pod := &corev1.Pod{}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes"}}
+	require.Len(t, podProblems(pod), 1)
+	pod.DeletionTimestamp = &metav1.Time{}
+	assert.Empty(t, podProblems(pod), "a pod that goes has no problems")
+}
+
+// A pod serves unless one of its containers, its munged included, has ended and does not run again.
+func TestServes(t *testing.T) {
+	never := corev1.ContainerState{}
+	assert.True(t, serves(podWith(contract.ContainerSlurmd, waiting("ContainerCreating"), never)), "the kubelet is slower than slurmctld")
+	assert.True(t, serves(podWith(contract.ContainerMunged, running(), terminated(137, ""))))
+	assert.False(t, serves(podWith(contract.ContainerMunged, terminated(137, ""), never)))
+	assert.False(t, serves(podWith(contract.ContainerSlurmd, waiting("CrashLoopBackOff"), terminated(1, ""))))
+}
+
+func TestCameBack(t *testing.T) {
+	s := &scope{slurmNodes: []slurm.Node{{Name: "cpu-0", SlurmdStart: slurm.Time{Set: true, Number: 1001}}}}
+	pod := podWith(contract.ContainerSlurmd, terminated(137, ""), corev1.ContainerState{})
+	assert.True(t, s.cameBack(pod))
+	s.slurmNodes[0].SlurmdStart.Number = 1000
+	assert.False(t, s.cameBack(pod), "the same second says nothing")
+}
+
+func TestOverdue(t *testing.T) {
+	now := time.Unix(5000, 0)
+	r := &Reconciler{Clock: clocktesting.NewFakePassiveClock(now)}
+	s := &scope{Reconciler: r, known: true, memory: r.memories.of(types.NamespacedName{Name: "a"}, "1")}
+	pod := podWith(contract.ContainerSlurmd, running(), corev1.ContainerState{})
+	pod.UID = "p"
+	pod.Status.ContainerStatuses[0].State.Running.StartedAt = metav1.NewTime(now.Add(-time.Minute))
+
+	s.memory.knownSince = now
+	assert.False(t, s.overdue(pod), "slurmctld has only just answered")
+	s.memory.knownSince = now.Add(-time.Minute)
+	assert.True(t, s.overdue(pod))
+	s.memory.knownSince = now
+	s.slurmNodes = []slurm.Node{{Name: "cpu-0"}}
+	s.overdue(pod)
+	s.slurmNodes = nil
+	assert.True(t, s.overdue(pod), "slurmctld has known it before")
+}
