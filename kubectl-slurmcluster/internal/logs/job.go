@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/pods"
@@ -21,6 +24,8 @@ type job struct {
 	ArrayJobID  number   `json:"array_job_id"`
 	ArrayTaskID number   `json:"array_task_id"`
 	ArrayTasks  string   `json:"array_task_string"`
+	HetJobID    number   `json:"het_job_id"`
+	HetOffset   number   `json:"het_job_offset"`
 	Batch       bool     `json:"batch_flag"`
 	Host        string   `json:"batch_host"`
 	States      []string `json:"job_state"`
@@ -68,13 +73,20 @@ func (j *job) stderr() string {
 	return j.Stderr
 }
 
-// find asks slurmctld for a job, or for all tasks of an array. Slurm forgets jobs; there may be none.
+// find asks slurmctld for a job, a task of an array, or all tasks. Slurm forgets jobs; there may be none.
 func find(ctx context.Context, cluster *pods.Cluster, id string) ([]job, error) {
-	text, err := cluster.Output(ctx, cluster.Controller(), "scontrol", "show", "job", id, dataParser)
+	base, task, isTask := strings.Cut(id, "_")
+	text, err := cluster.Output(ctx, cluster.Controller(), "scontrol", "show", "job", base, dataParser)
 	if err != nil {
 		return nil, err
 	}
-	return parse(text)
+	jobs, err := parse(text)
+	if err != nil || !isTask {
+		return jobs, err
+	}
+	// With --json, scontrol shows the whole array whatever task it is asked for.
+	number, err := strconv.ParseInt(task, 10, 64)
+	return slices.DeleteFunc(jobs, func(j job) bool { return !j.hasTask(number) }), err
 }
 
 func parse(text string) ([]job, error) {
@@ -84,18 +96,43 @@ func parse(text string) ([]job, error) {
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {
 		return nil, fmt.Errorf("reading what scontrol says about the job: %w", err)
 	}
-	slices.SortFunc(answer.Jobs, func(a, b job) int {
-		return cmp.Or(compareBool(a.pending(), b.pending()), cmp.Compare(a.ArrayTaskID.Number, b.ArrayTaskID.Number))
-	})
-	return answer.Jobs, nil
+	// The script of a heterogeneous job runs in its first part; the others write nothing.
+	jobs := slices.DeleteFunc(answer.Jobs, func(j job) bool { return j.HetJobID.Number != 0 && j.HetOffset.Number != 0 })
+	slices.SortFunc(jobs, func(a, b job) int { return cmp.Compare(a.firstTask(), b.firstTask()) })
+	return jobs, nil
 }
 
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
+// taskRange is a part of an array's specification, such as 7 or 1-5:2.
+var taskRange = regexp.MustCompile(`([0-9]+)(?:-([0-9]+))?(?::([0-9]+))?`)
+
+// hasTask says whether the record is about this task of its array.
+func (j *job) hasTask(task int64) bool {
+	if j.ArrayTasks == "" {
+		return j.ArrayTaskID.Set && j.ArrayTaskID.Number == task
 	}
-	return 1
+	tasks, _, _ := strings.Cut(j.ArrayTasks, "%")
+	for _, part := range taskRange.FindAllStringSubmatch(tasks, -1) {
+		first, last, step := atoi(part[1]), atoi(cmp.Or(part[2], part[1])), atoi(cmp.Or(part[3], "1"))
+		if first <= task && task <= last && (task-first)%max(step, 1) == 0 {
+			return true
+		}
+	}
+	return strings.Contains(tasks, "...") // Slurm cuts long lists short
+}
+
+// firstTask puts the records of an array in order, tasks that wait last.
+func (j *job) firstTask() int64 {
+	if j.ArrayTasks != "" {
+		return math.MaxInt64
+	}
+	return j.ArrayTaskID.Number
+}
+
+// atoi is for what a pattern has found to be digits; too many of them are more than any task's number.
+func atoi(digits string) int64 {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return math.MaxInt64
+	}
+	return n
 }

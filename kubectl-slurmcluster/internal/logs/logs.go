@@ -20,8 +20,8 @@ import (
 // pollInterval is how often slurmctld is asked about a job that is followed.
 const pollInterval = time.Second
 
-// jobID is a job, a task of an array, or a part of a heterogeneous job.
-var jobID = regexp.MustCompile(`^[1-9][0-9]*(_[0-9]+|\+[0-9]+)?$`)
+// jobID is a job or a task of an array.
+var jobID = regexp.MustCompile(`^[1-9][0-9]{0,9}(_[0-9]{1,9})?$`)
 
 type options struct {
 	env     *cli.Env

@@ -96,6 +96,21 @@ func run(t *testing.T, s *slurm, args ...string) (*clitest.World, error) {
 	return w, cmd.ExecuteContext(ctx)
 }
 
+const (
+	task1 = `{"job_id": 4, "array_job_id": {"set": true, "number": 3}, "array_task_id": {"set": true, "number": 1}, "batch_flag": true,
+		"batch_host": "cpu-0", "job_state": ["COMPLETED"], "standard_output": "/home/user/slurm-3_1.out"}`
+	task2 = `{"job_id": 5, "array_job_id": {"set": true, "number": 3}, "array_task_id": {"set": true, "number": 2}, "batch_flag": true,
+		"batch_host": "cpu-1", "job_state": ["COMPLETED"], "standard_output": "/home/user/slurm-3_2.out"}`
+	waiting = `{"job_id": 3, "array_job_id": {"set": true, "number": 3}, "array_task_string": "7-11:2%1", "batch_flag": true,
+		"job_state": ["PENDING"], "state_reason": "JobArrayTaskLimit", "standard_output": "/home/user/slurm-3_4294967294.out"}`
+)
+
+var (
+	array         = jobs(waiting, task2, task1)
+	heterogeneous = jobs(record(1, `"COMPLETED"`, "cpu-0", `, "het_job_id": {"set": true, "number": 1}, "het_job_offset": {"set": true, "number": 0}`),
+		record(2, `"COMPLETED"`, "cpu-1", `, "het_job_id": {"set": true, "number": 1}, "het_job_offset": {"set": true, "number": 1}`))
+)
+
 func TestLogs(t *testing.T) {
 	const out1 = "/home/user/slurm-1.out"
 	canned := func(name string) string {
@@ -134,7 +149,13 @@ func TestLogs(t *testing.T) {
 			answer: canned("26.05-array"), id: "3", out: "==> 3_1, cpu-0, RUNNING <==\none\n", err: "job 3_[2-3%1] has not started: JobArrayTaskLimit",
 			files: map[string]string{"demo-cpu-0:/home/user/slurm-3_1.out": "one\n"},
 		},
-		"forgotten": {answer: canned("24.11-unknown"), id: "77", out: "old\n", files: map[string]string{"demo-cpu-1:/home/user/slurm-77.out": "old\n"}},
+		"a task": {
+			answer: array, id: "3_2", out: "two\n", files: map[string]string{"demo-cpu-0:/home/user/slurm-3_1.out": "one\n", "demo-cpu-1:/home/user/slurm-3_2.out": "two\n"},
+		},
+		"a task that waits": {answer: array, id: "3_9", err: "job 3_[7-11:2%1] has not started: JobArrayTaskLimit"},
+		"a task, forgotten": {answer: array, id: "3_8", err: "job 3_8 is unknown"},
+		"heterogeneous":     {answer: heterogeneous, id: "1", out: "hi\n", files: map[string]string{"demo-cpu-0:" + out1: "hi\n"}},
+		"forgotten":         {answer: canned("24.11-unknown"), id: "77", out: "old\n", files: map[string]string{"demo-cpu-1:/home/user/slurm-77.out": "old\n"}},
 		"forgotten array": {
 			answer: jobs(), id: "8",
 			files: map[string]string{"demo-cpu-0:/home/user/slurm-8_1.out": "a\n", "demo-cpu-1:/home/user/slurm-8_1.out": "a\n", "demo-cpu-1:/home/user/slurm-8_2.out": "b\n"},
@@ -177,6 +198,17 @@ func TestFollow(t *testing.T) {
 	assert.Equal(t, "first try\nsecond try\n", w.Out.String())
 	assert.Equal(t, "job 1 has not started: Resources\n", w.ErrOut.String())
 	assert.Len(t, s.answers, 1, "it asks until the job has ended")
+}
+
+// scontrol answers with the whole array when it is asked about a task.
+func TestFollowArray(t *testing.T) {
+	s := &slurm{
+		answers: []string{jobs(task1, task2)},
+		files:   map[string]string{"demo-cpu-0:/home/user/slurm-3_1.out": "one\n", "demo-cpu-1:/home/user/slurm-3_2.out": "two\n"},
+	}
+	w, err := run(t, s, "3", "-f")
+	require.NoError(t, err)
+	assert.Equal(t, "==> 3_1, cpu-0 <==\none\n==> 3_2, cpu-1 <==\ntwo\n", w.Out.String())
 }
 
 // The script that runs in the pod must print what comes late, and end with its standard input.
