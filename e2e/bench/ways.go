@@ -26,7 +26,7 @@ var bareTemplate = template.Must(template.New("bare").Parse(bareText))
 // create is (a): what a user types, and then a first job.
 func (b *bench) create(ctx context.Context) error {
 	_, err := kube.Local(ctx, nil, "kubectl", "create", "slurmcluster", "bench", "--namespace="+b.namespace,
-		"--image="+b.image, "--nodes=2", "--cpus=1", "--memory=512Mi", "--wait")
+		"--image="+b.image, "--nodes=2", "--cpus=1", "--memory=512Mi", "--cpu-request=10m", "--memory-request=32Mi", "--wait")
 	if err != nil {
 		return err
 	}

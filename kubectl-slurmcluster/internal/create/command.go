@@ -66,6 +66,8 @@ func (o *Options) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.Int32Var(&o.Nodes, "nodes", o.Nodes, "number of nodes")
 	flags.StringVar(&o.CPUs, "cpus", o.CPUs, "`CPUs` of each node, at least 1")
+	flags.StringVar(&o.CPURequest, "cpu-request", "", "CPUs that Kubernetes sets aside for each node, as `QUANTITY`, where nodes may share theirs (default: all)")
+	flags.StringVar(&o.MemoryRequest, "memory-request", "", "memory that Kubernetes sets aside for each node, as `QUANTITY` (default: all)")
 	flags.StringVar(&o.Memory, "memory", o.Memory, "memory of each node, at least 128Mi, as `QUANTITY`")
 	flags.StringVar(&o.NodeSet, "node-set", o.NodeSet, "`NAME` of the node set; its nodes are NAME-0, NAME-1, ...")
 	flags.StringVar(&o.Image, "image", "", "Slurm `IMAGE`; default: the one that the operator was installed with")

@@ -28,18 +28,21 @@ type Options struct {
 	Name, Namespace       string
 	Nodes                 int32
 	CPUs, Memory, NodeSet string
-	Image                 string
-	Features              []string
-	Storage, StorageClass string
-	Volumes, Config       []string
-	Wait                  bool
-	Timeout               time.Duration
+	// CPURequest and MemoryRequest are what Kubernetes sets aside; empty: all of CPUs and Memory.
+	CPURequest, MemoryRequest string
+	Image                     string
+	Features                  []string
+	Storage, StorageClass     string
+	Volumes, Config           []string
+	Wait                      bool
+	Timeout                   time.Duration
 
 	dryRun cmdutil.DryRunStrategy
 
-	cpus, memory, storage resource.Quantity
-	volumes               []v1alpha1.SharedVolume
-	config                map[string]v1alpha1.ConfigValue
+	cpus, memory, storage     resource.Quantity
+	cpuRequest, memoryRequest *resource.Quantity
+	volumes                   []v1alpha1.SharedVolume
+	config                    map[string]v1alpha1.ConfigValue
 }
 
 // NewOptions returns the defaults.

@@ -86,8 +86,26 @@ func (o *Options) checkQuantities() error {
 		quantity("cpus", o.CPUs, smallestCPU, "at least 1, because Slurm gives jobs whole CPUs", &o.cpus),
 		quantity("memory", o.Memory, smallestMemory,
 			"at least 128Mi, because slurmd and a job's shell need that much (Mi and Gi are the usual units; m means thousandths)", &o.memory),
+		request("cpu-request", o.CPURequest, "cpus", o.CPUs, &o.cpuRequest),
+		request("memory-request", o.MemoryRequest, "memory", o.Memory, &o.memoryRequest),
 		quantity("storage", cmp.Or(o.Storage, defaultStorage), smallestStorage, "more than nothing, such as 1Gi", &o.storage),
 	)
+}
+
+// request checks what is set aside against what a node has; an empty one is left out.
+func request(flag, text, ofFlag, ofText string, into **resource.Quantity) error {
+	if text == "" {
+		return nil
+	}
+	value := &resource.Quantity{}
+	if err := quantity(flag, text, resource.Quantity{}, "zero or more", value); err != nil {
+		return err
+	}
+	if all, err := resource.ParseQuantity(ofText); err == nil && value.Cmp(all) > 0 {
+		return fmt.Errorf("--%s %s is more than --%s %s; it can be as much at most", flag, text, ofFlag, ofText)
+	}
+	*into = value
+	return nil
 }
 
 func quantity(flag, text string, smallest resource.Quantity, rule string, into *resource.Quantity) error {

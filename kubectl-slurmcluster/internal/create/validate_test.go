@@ -56,3 +56,24 @@ func TestRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestRequests(t *testing.T) {
+	options := func(cpu, memory string) *Options {
+		o := NewOptions(nil)
+		o.Name, o.CPURequest, o.MemoryRequest = "demo", cpu, memory
+		return o
+	}
+	o := options("10m", "64Mi")
+	require.NoError(t, o.Validate())
+	requests := o.build().Spec.NodeSets[0].Resources.Requests
+	require.Equal(t, "10m 64Mi", requests.CPU.String()+" "+requests.Memory.String())
+
+	o = options("", "")
+	require.NoError(t, o.Validate())
+	require.Nil(t, o.build().Spec.NodeSets[0].Resources.Requests.CPU)
+
+	require.ErrorContains(t, options("2", "").Validate(), "--cpu-request 2 is more than --cpus 1")
+	require.ErrorContains(t, options("", "2Gi").Validate(), "--memory-request 2Gi is more than --memory 1Gi")
+	require.ErrorContains(t, options("-1", "").Validate(), "zero or more")
+	require.ErrorContains(t, options("some", "").Validate(), "not a quantity")
+}
