@@ -9,8 +9,7 @@ PREFIX    ?= localhost/slurmcluster
 TAG       ?= dev
 BIN       := $(CURDIR)/bin
 INSTALL_DIR ?= /usr/local/bin
-VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS   := -s -w -X github.com/slurmcluster/slurmcluster/api/contract.Version=$(VERSION)
+LDFLAGS   := -s -w
 GO_TOOL    = go tool -modfile=tools/go.mod
 export PREFIX TAG SUITE BIN
 export LOCALKUBE_SOURCE_DIR := $(CURDIR)/e2e/localkube
@@ -75,10 +74,11 @@ install: plugin ## install the operator in the current Kubernetes (KUBECONFIG, o
 plugin: ## build the kubectl plugin into bin/
 	@mkdir -p $(BIN)
 	@go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./kubectl-slurmcluster/cmd/...
+	@install kubectl-slurmcluster/kubectl_complete-slurmcluster $(BIN)
 
 .PHONY: install-plugin
 install-plugin: plugin ## build the kubectl plugin and put it into INSTALL_DIR
-	@install $(BIN)/kubectl-slurmcluster $(BIN)/kubectl-create-slurmcluster $(INSTALL_DIR)
+	@install $(BIN)/kubectl-slurmcluster $(BIN)/kubectl-create-slurmcluster $(BIN)/kubectl_complete-slurmcluster $(INSTALL_DIR)
 	@echo "installed kubectl-slurmcluster and kubectl-create-slurmcluster in $(INSTALL_DIR)"
 
 .PHONY: bench

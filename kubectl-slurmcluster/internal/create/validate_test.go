@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/clitest"
 )

@@ -8,7 +8,9 @@ import (
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 )
 
-const shim = "/usr/local/bin/slurmd-shim"
+// shim is the command of every container. tini is process 1, because each step of a job leaves processes to
+// that, and slurmd would let them stay as zombies.
+var shim = []string{"/usr/bin/tini", "--", "/usr/local/bin/slurmd-shim"}
 
 // podSpec is what the controller pod and slurmd pods have in common. It fits Pod Security "restricted".
 func podSpec(c Cluster, t v1alpha1.PodTemplate) *corev1ac.PodSpecApplyConfiguration {
@@ -57,7 +59,7 @@ func container(c Cluster, name string, args ...string) *corev1ac.ContainerApplyC
 	ac := corev1ac.Container().
 		WithName(name).
 		WithImage(c.Image()).
-		WithCommand(shim).
+		WithCommand(shim...).
 		WithArgs(args...).
 		// The last words of a daemon become the cluster's condition.
 		WithTerminationMessagePolicy(corev1.TerminationMessageFallbackToLogsOnError).
