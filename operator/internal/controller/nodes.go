@@ -68,6 +68,9 @@ func (s *scope) runNodes(ctx context.Context) error {
 			continue
 		}
 		err := s.run(ctx, step)
+		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			return err
+		}
 		if step.Action == nodeplan.CreatePod && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) {
 			refused[step.Set] = true
 			s.problem(v1alpha1.ReasonPodsRefused, "Kubernetes refuses the pod of node "+step.Node+": "+plain(err))

@@ -135,6 +135,10 @@ func (s *scope) work(ctx context.Context) error {
 func (s *scope) judge(ctx context.Context, err error) error {
 	var conflict *apply.ConflictError
 	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		// Kubernetes deletes a namespace's pods before its SlurmClusters.
+		s.problem(v1alpha1.ReasonPodsRefused, "the namespace is being deleted")
+		return s.hasten(ctx, client.ObjectKeyFromObject(s.cluster))
 	case errors.As(err, &conflict):
 		s.problem(v1alpha1.ReasonNameConflict, err.Error())
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
