@@ -31,7 +31,7 @@ func TestFirstCluster(t *testing.T) {
 		t.Run(image[strings.LastIndexByte(image, ':')+1:], func(t *testing.T) {
 			e := harness.New(t)
 			said := e.Kubectl("create", "slurmcluster", "demo", "--nodes", "2", "--cpus", "1", "--memory", "512Mi",
-				"--image", image, "--wait")
+				"--cpu-request", "10m", "--memory-request", "32Mi", "--image", image, "--wait")
 			require.Contains(t, said, "slurmcluster.slurmcluster.dev/demo created\n")
 			require.Regexp(t, `slurmcluster.slurmcluster.dev/demo ready: 2 nodes, 2 CPUs, in [0-9.]+s\n`, said)
 			t.Log(said)

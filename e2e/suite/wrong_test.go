@@ -147,7 +147,7 @@ func restarts(c *harness.Cluster) int32 {
 	require.NoError(c, c.List(c.Ctx, pods, client.InNamespace(c.Namespace)))
 	var n int32
 	for i := range pods.Items {
-		for _, s := range pods.Items[i].Status.ContainerStatuses {
+		for _, s := range harness.Statuses(&pods.Items[i]) {
 			n += s.RestartCount
 		}
 	}

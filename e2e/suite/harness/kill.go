@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -45,8 +46,13 @@ func (e *Env) KillIn(pod *corev1.Pod, container, program string) {
 	}
 }
 
+// Statuses are those of all containers of a pod, sidecars first.
+func Statuses(pod *corev1.Pod) []corev1.ContainerStatus {
+	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+}
+
 func containerID(pod *corev1.Pod, container string) string {
-	for _, c := range pod.Status.ContainerStatuses {
+	for _, c := range Statuses(pod) {
 		if _, id, ok := strings.Cut(c.ContainerID, "://"); ok && c.Name == container {
 			return id
 		}

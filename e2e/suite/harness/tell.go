@@ -74,7 +74,7 @@ func (e *Env) tellPods(ctx context.Context, b *strings.Builder) {
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		fmt.Fprintf(b, "---- pod %s: %s, deleted %v\n", pod.Name, pod.Status.Phase, pod.DeletionTimestamp)
-		for _, c := range pod.Status.ContainerStatuses {
+		for _, c := range Statuses(pod) {
 			state, _ := json.Marshal(c.State)
 			last, _ := json.Marshal(c.LastTerminationState)
 			fmt.Fprintf(b, "-- %s: restarts %d, now %s, before %s\n", c.Name, c.RestartCount, state, last)
