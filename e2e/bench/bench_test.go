@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func TestManifests(t *testing.T) {
 	for {
 		raw := runtime.RawExtension{}
 		err := decoder.Decode(&raw)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)

@@ -94,7 +94,7 @@ var wrongSpecs = map[string]struct {
 	"pull policy":      {func(s *spec) { s.ImagePullPolicy = "Sometimes" }, `supported values: "Always"`},
 	"our label":        {func(s *spec) { s.NodeSets[0].Template.Labels = map[string]string{"slurmcluster.dev/node": "x"} }, "labels under slurmcluster.dev/ are the operator's"},
 	"our variable":     {env("SLURMCLUSTER_CONTROLLER"), "names that start with SLURMCLUSTER_ are the operator's"},
-	"storage of 0":     {storage("0", false), "size is a quantity above zero"},
+	"negative storage": {storage("-1Gi", false), "size is a quantity above zero"},
 }
 
 func TestWrongSpecs(t *testing.T) {

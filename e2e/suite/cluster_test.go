@@ -3,7 +3,6 @@
 package suite
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -177,10 +176,10 @@ func TestGoneWithNamespace(t *testing.T) {
 	namespace.Name = e.Namespace
 	require.NoError(t, e.Delete(e.Ctx, namespace))
 	e.Eventually(harness.Patience, "the namespace is gone", func() error {
-		err := e.Get(context.WithoutCancel(e.Ctx), client.ObjectKeyFromObject(namespace), namespace)
-		if client.IgnoreNotFound(err) == nil && err != nil {
-			return nil
+		err := e.Get(e.Ctx, client.ObjectKeyFromObject(namespace), namespace)
+		if err == nil {
+			err = fmt.Errorf("it is there: %+v", namespace.Status)
 		}
-		return fmt.Errorf("%+v: %w", namespace.Status, err)
+		return client.IgnoreNotFound(err)
 	})
 }

@@ -4,6 +4,7 @@ package suite
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +37,22 @@ func TestStorage(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// TestDeletionWithStorage is timed, and alone: a cluster with a volume goes as quickly as one without.
+func TestDeletionWithStorage(t *testing.T) {
+	e := harness.New(t)
+	c := e.Start("demo", storage("100Mi", false))
+	start := time.Now()
+	c.Kubectl("slurmcluster", "delete", "demo")
+	e.Eventually(harness.Patience, "nothing is left", func() error {
+		if left := leftovers(c); len(left) > 0 {
+			return errLeft(left)
+		}
+		return nil
+	})
+	t.Logf("nothing is left after %s", time.Since(start).Round(10*time.Millisecond))
+	require.Less(t, time.Since(start), deletionLimit)
 }
 
 // TestStorageKept: a volume that is asked to stay stays, with what was on it.
