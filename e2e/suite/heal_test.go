@@ -129,7 +129,12 @@ func TestAdministratorsDrain(t *testing.T) {
 		}
 		return fmt.Errorf("the pod is %+v", pod.Status.ContainerStatuses)
 	})
-	c.AwaitSinfo("%N %t %E", "cpu-0 drain broken fan", "cpu-1 idle none")
+	c.Eventually(harness.Patience, "cpu-0 is drained as it was", func() error {
+		if is := c.Run("sinfo", "--noheader", "--Node", "--nodes=cpu-0", "--format=%t %E"); is != "drain broken fan" {
+			return fmt.Errorf("it is %s", is)
+		}
+		return nil
+	})
 	c.Run("scontrol", "update", "NodeName=cpu-0", "State=RESUME")
 	c.AwaitReady()
 }
