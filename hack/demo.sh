@@ -17,21 +17,27 @@ step "Operator" hack/install.sh
 
 kubectl create namespace "$namespace" --dry-run=client -o yaml | kubectl apply -f - >/dev/null
 kubectl label --overwrite namespace "$namespace" pod-security.kubernetes.io/enforce=restricted >/dev/null
-kubectl config set-context --current --namespace "$namespace" >/dev/null
-kubectl slurmcluster delete demo --ignore-not-found
+kubectl slurmcluster delete demo --namespace "$namespace" --ignore-not-found
 
-job=$(mktemp -d)/hello.sh
-trap 'rm -rf "$(dirname "$job")"' EXIT
-cp examples/hello.sh "$job"
+# The commands below work in the demo's namespace by a kubeconfig of their own: the user's stays as it is.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+lasting=$KUBECONFIG
+kubectl config view --raw --flatten >"$work/kubeconfig"
+export KUBECONFIG=$work/kubeconfig
+kubectl config set-context --current --namespace "$namespace" >/dev/null
+cp examples/hello.sh "$work"
+cd "$work"
+
 show kubectl create slurmcluster demo --nodes 2 --cpus 1 --memory 512Mi --wait
-printf '\n$ cat hello.sh\n%s\n' "$(cat "$job")"
-(cd "$(dirname "$job")" && show kubectl slurmcluster sbatch demo hello.sh)
+show cat hello.sh
+show kubectl slurmcluster sbatch demo hello.sh
 show kubectl slurmcluster logs demo 1 -f
 show kubectl slurmcluster srun demo -N2 hostname
 show kubectl get slurmclusters
 cat <<EOF
 
 Done in $((SECONDS - began))s. The cluster stays; look around with:
-  export KUBECONFIG=$KUBECONFIG PATH=$BIN:$(dirname "$(command -v kubectl)"):\$PATH
-  kubectl slurmcluster shell demo
+  export KUBECONFIG=$lasting PATH=$BIN:$(dirname "$(command -v kubectl)"):\$PATH
+  kubectl slurmcluster -n $namespace shell demo
 EOF
