@@ -27,6 +27,7 @@ func TestQuiet(t *testing.T) {
 	e := harness.New(t)
 	c := e.Start("demo")
 	c.AwaitSettled()
+	require.NoError(t, harness.AwaitRemoval(removalLimit, e.Namespace), "the clusters of the tests before are gone")
 	e.Eventually(harness.Patience, "the event that follows the status was sent", func() error {
 		if told := e.Kubectl("get", "events", "--field-selector=reason="+v1alpha1.ReasonReady, "--output=name"); told == "" {
 			return errors.New("there is none")

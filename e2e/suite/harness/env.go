@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -126,8 +127,8 @@ func Images(t *testing.T) []string {
 	return strings.Split(list, ",")
 }
 
-// AwaitRemoval waits until the namespaces of tests are gone; what stays is an error.
-func AwaitRemoval(limit time.Duration) error {
+// AwaitRemoval waits until the namespaces of tests are gone but for those named; what stays is an error.
+func AwaitRemoval(limit time.Duration, but ...string) error {
 	k, err := connect()
 	if err != nil || os.Getenv("E2E_KEEP") != "" {
 		return err
@@ -141,13 +142,14 @@ func AwaitRemoval(limit time.Duration) error {
 		if err := k.List(ctx, list, client.HasLabels{LabelTest}); err != nil {
 			return fmt.Errorf("listing the namespaces of tests: %w", err)
 		}
-		if len(list.Items) == 0 {
+		left := slices.DeleteFunc(list.Items, func(n corev1.Namespace) bool { return slices.Contains(but, n.Name) })
+		if len(left) == 0 {
 			return nil
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("namespace %s of %s is still there: %+v", list.Items[0].Name, list.Items[0].Annotations[LabelTest], list.Items[0].Status)
+			return fmt.Errorf("namespace %s of %s is still there: %+v", left[0].Name, left[0].Annotations[LabelTest], left[0].Status)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func TestPodProblems(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			found := podProblems(tt.pod)
+			found := podProblems(tt.pod, time.Unix(2000, 0))
 			if tt.reason == "" {
 				assert.Empty(t, found)
 				return
@@ -70,12 +70,19 @@ func TestPodProblems(t *testing.T) {
 	}
 }
 
+// The kubelet may start a container again before it tells of its end; the status tells it for a while.
+func TestRecentEnd(t *testing.T) {
+	pod := podWith(contract.ContainerSlurmctld, running(), terminated(137, "x"))
+	assert.Len(t, podProblems(pod, time.Unix(1005, 0)), 1)
+	assert.Empty(t, podProblems(pod, time.Unix(1011, 0)))
+}
+
 func TestUnschedulable(t *testing.T) {
 	pod := &corev1.Pod{}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes"}}
-	require.Len(t, podProblems(pod), 1)
+	require.Len(t, podProblems(pod, time.Unix(2000, 0)), 1)
 	pod.DeletionTimestamp = &metav1.Time{}
-	assert.Empty(t, podProblems(pod), "a pod that goes has no problems")
+	assert.Empty(t, podProblems(pod, time.Unix(2000, 0)), "a pod that goes has no problems")
 }
 
 // A pod serves unless one of its containers, its munged included, has ended and does not run again.

@@ -23,14 +23,14 @@ import (
 func (s *scope) findPodProblems(ctx context.Context) error {
 	var found []status.Problem
 	if s.controllerPod != nil {
-		found = append(found, podProblems(s.controllerPod)...)
+		found = append(found, podProblems(s.controllerPod, s.Clock.Now())...)
 	} else if err := s.whyNoControllerPod(ctx); err != nil {
 		return err
 	}
 	pods := slices.Clone(s.slurmdPods)
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range pods {
-		found = append(found, podProblems(&pods[i])...)
+		found = append(found, podProblems(&pods[i], s.Clock.Now())...)
 	}
 	seen := map[string]bool{}
 	for _, p := range found {
@@ -71,7 +71,7 @@ func (s *scope) whyNoControllerPod(ctx context.Context) error {
 }
 
 // podProblems says what keeps one pod from running.
-func podProblems(pod *corev1.Pod) []status.Problem {
+func podProblems(pod *corev1.Pod, now time.Time) []status.Problem {
 	if pod.DeletionTimestamp != nil {
 		return nil
 	}
@@ -83,14 +83,18 @@ func podProblems(pod *corev1.Pod) []status.Problem {
 		}
 	}
 	for _, c := range containerStatuses(pod) {
-		if p := containerProblem(pod, &c); p != nil {
+		if p := containerProblem(pod, &c, now); p != nil {
 			found = append(found, *p)
 		}
 	}
 	return found
 }
 
-func containerProblem(pod *corev1.Pod, c *corev1.ContainerStatus) *status.Problem {
+// recent is how long the end of a container is told after it runs again: the kubelet often starts it again
+// before it has told of its end.
+const recent = 10 * time.Second
+
+func containerProblem(pod *corev1.Pod, c *corev1.ContainerStatus, now time.Time) *status.Problem {
 	if w := c.State.Waiting; w != nil {
 		switch w.Reason {
 		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable":
@@ -101,11 +105,8 @@ func containerProblem(pod *corev1.Pod, c *corev1.ContainerStatus) *status.Proble
 				Message: fmt.Sprintf("container %s of pod %s cannot start: %s", c.Name, pod.Name, w.Message)}
 		}
 	}
-	ended := c.State.Terminated
-	if ended == nil && c.State.Waiting != nil {
-		ended = c.LastTerminationState.Terminated
-	}
-	if ended == nil {
+	ended := cmp.Or(c.State.Terminated, c.LastTerminationState.Terminated)
+	if ended == nil || c.State.Running != nil && now.Sub(ended.FinishedAt.Time) > recent {
 		return nil
 	}
 	return &status.Problem{Reason: reasonOfExit(c.Name, ended.ExitCode),

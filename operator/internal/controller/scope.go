@@ -180,9 +180,9 @@ func (s *scope) nextLook(changed bool) time.Duration {
 		s.memory.activity, s.memory.generation = now, s.cluster.Generation
 	}
 	switch {
-	case s.settled():
+	case s.settled() && len(s.problems) == 0:
 		return s.PollInterval
-	case now.Sub(s.memory.activity) < lively && s.waiting == nil && !s.refused():
+	case now.Sub(s.memory.activity) < lively && s.waiting == nil && !s.settled() && !s.refused():
 		return soon
 	}
 	return min(later, s.PollInterval)
