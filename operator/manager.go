@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,6 +34,8 @@ func managerOptions(o options) ctrl.Options {
 		HealthProbeBindAddress: o.probes,
 		Metrics:                server.Options{BindAddress: o.metrics},
 		Cache:                  cacheOptions(o.namespaces),
+		// After a kill, the next operator waits until the lease has run out: ten seconds at most.
+		LeaseDuration: ptr.To(8 * time.Second), RenewDeadline: ptr.To(5 * time.Second), RetryPeriod: ptr.To(2 * time.Second),
 		// A new leader need not wait for the old one's lease to run out when that one ended properly.
 		LeaderElectionReleaseOnCancel: true,
 	}

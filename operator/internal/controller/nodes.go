@@ -115,7 +115,7 @@ func (s *scope) tell(ctx context.Context, step nodeplan.Step) error {
 	case nodeplan.Drain:
 		err = s.slurm.UpdateNode(ctx, step.Node, slurm.StateDrain, reason)
 	case nodeplan.Resume:
-		err = s.slurm.UpdateNode(ctx, step.Node, slurm.StateResume, "")
+		err = s.slurm.UpdateNode(ctx, step.Node, slurm.StateResume, slurm.NoReason)
 	case nodeplan.Down:
 		err = s.slurm.UpdateNode(ctx, step.Node, slurm.StateDown, s.downReason(step, reason))
 	case nodeplan.DeleteNode:

@@ -81,8 +81,11 @@ func (c *Client) Jobs(ctx context.Context) ([]Job, error) {
 	return body.Jobs, nil
 }
 
-// UpdateNode changes a node's state and its reason, which RESUME needs to be empty: Slurm would keep the old
-// one, and with it set the node down later.
+// NoReason is the reason to give with RESUME. Slurm would otherwise keep the old one, even for an empty one,
+// and with it set the node down later.
+const NoReason = "none"
+
+// UpdateNode changes a node's state and its reason.
 func (c *Client) UpdateNode(ctx context.Context, name string, state UpdateState, reason string) error {
 	request := struct {
 		State  []UpdateState `json:"state"`

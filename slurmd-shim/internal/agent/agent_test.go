@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,6 +48,13 @@ if grep -q Wrong= "$SLURM_CONF"; then
   exit 1
 fi
 `
+
+// TestMain sees to it that the stand-ins can be told to reconfigure also where the tests run under nohup:
+// a signal that is caught here is back at its default in children, one that is ignored stays ignored.
+func TestMain(m *testing.M) {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	os.Exit(m.Run())
+}
 
 // bench is an agent in directories of the test's own.
 type bench struct {
