@@ -28,7 +28,7 @@ test: ## unit tests, then API and end-to-end tests on a real Kubernetes
 
 .PHONY: unit
 unit: packages ## unit tests alone
-	@go test ./... && cd e2e/localkube && go test ./...
+	@hack/test.sh unit
 
 .PHONY: e2e
 e2e: ## API and end-to-end tests alone, on a real Kubernetes

@@ -1,0 +1,83 @@
+package apply
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+var owner = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "demo", UID: "1"}}
+
+func want(value string) *corev1ac.ConfigMapApplyConfiguration {
+	return corev1ac.ConfigMap("demo-config", "ns").WithData(map[string]string{"a": value}).
+		WithOwnerReferences(metav1ac.OwnerReference().WithAPIVersion("v1").WithKind("Pod").WithName("demo").WithUID("1").WithController(true))
+}
+
+// writer counts what it sends to a fake API server that holds the given objects.
+func writer(t *testing.T, have ...client.Object) (*Writer, client.Client, *int) {
+	t.Helper()
+	sent := 0
+	c := fake.NewClientBuilder().WithObjects(have...).WithInterceptorFuncs(interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			sent++
+			return c.Apply(ctx, o, opts...)
+		},
+	}).Build()
+	return New(c, c), c, &sent
+}
+
+func get(t *testing.T, c client.Client) *corev1.ConfigMap {
+	t.Helper()
+	live := &corev1.ConfigMap{}
+	require.NoError(t, c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "demo-config"}, live))
+	return live
+}
+
+func TestApplyWritesOnce(t *testing.T) {
+	w, c, sent := writer(t)
+	live := &corev1.ConfigMap{}
+	require.NoError(t, w.Apply(t.Context(), owner, want("1"), live))
+	assert.Equal(t, "1", live.Data["a"], "the answer is filled in")
+	assert.NotEmpty(t, live.ResourceVersion)
+
+	require.NoError(t, w.Apply(t.Context(), owner, want("1"), get(t, c)))
+	assert.Equal(t, 1, *sent, "nothing has changed")
+
+	require.NoError(t, w.Apply(t.Context(), owner, want("2"), get(t, c)))
+	assert.Equal(t, 2, *sent, "the wish has changed")
+
+	changed := get(t, c)
+	changed.Data["a"] = "somebody else's"
+	require.NoError(t, c.Update(t.Context(), changed))
+	require.NoError(t, w.Apply(t.Context(), owner, want("2"), get(t, c)))
+	assert.Equal(t, "2", get(t, c).Data["a"], "the object has changed")
+
+	w.ForgetCluster(client.ObjectKeyFromObject(owner))
+	require.NoError(t, w.Apply(t.Context(), owner, want("2"), get(t, c)))
+	assert.Equal(t, 4, *sent, "what is forgotten is written again")
+}
+
+// An object that is somebody else's stays theirs, whether the caches have it or not.
+func TestConflict(t *testing.T) {
+	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "demo-config"}, Data: map[string]string{"a": "theirs"}}
+	w, c, sent := writer(t, foreign)
+	for _, live := range []*corev1.ConfigMap{{}, get(t, c)} {
+		err := w.Apply(t.Context(), owner, want("1"), live)
+		var conflict *ConflictError
+		require.ErrorAs(t, err, &conflict)
+		assert.Equal(t, "ConfigMap ns/demo-config exists already and does not belong to this cluster; delete it, or give the cluster another name", err.Error())
+	}
+	assert.Zero(t, *sent)
+	assert.Equal(t, "theirs", get(t, c).Data["a"])
+}
