@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +25,16 @@ import (
 func (e *Env) Kill(pod, container, program string) {
 	e.Helper()
 	o := &corev1.Pod{}
-	require.NoError(e, e.Get(e.Ctx, client.ObjectKey{Namespace: e.Namespace, Name: pod}, o))
+	// The kubelet tells of a container a moment after that has registered with slurmctld.
+	e.Eventually(10*time.Second, "container "+container+" of pod "+pod+" runs", func() error {
+		if err := e.Get(e.Ctx, client.ObjectKey{Namespace: e.Namespace, Name: pod}, o); err != nil {
+			return err
+		}
+		if containerID(o, container) == "" {
+			return errors.New("the kubelet has not told of it")
+		}
+		return nil
+	})
 	e.KillIn(o, container, program)
 }
 

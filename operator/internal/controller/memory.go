@@ -18,6 +18,8 @@ type memory struct {
 	knownSince time.Time
 	// registered are the slurmd pods whose nodes slurmctld has known.
 	registered map[types.UID]bool
+	// ends is how many ends of each pod's slurmd slurmctld was told of.
+	ends map[types.UID]int32
 	// activity is when something last changed.
 	activity   time.Time
 	generation int64
@@ -38,7 +40,7 @@ func (m *memories) of(name types.NamespacedName, uid types.UID) *memory {
 	if known, ok := m.all[name]; ok && known.uid == uid {
 		return known
 	}
-	fresh := &memory{uid: uid, registered: map[types.UID]bool{}}
+	fresh := &memory{uid: uid, registered: map[types.UID]bool{}, ends: map[types.UID]int32{}}
 	m.all[name] = fresh
 	return fresh
 }

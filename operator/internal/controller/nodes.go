@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -122,6 +121,9 @@ func (s *scope) tell(ctx context.Context, step nodeplan.Step) error {
 		err = s.slurm.DeleteNode(ctx, step.Node)
 	}
 	s.acted = true
+	if pod := s.podOf(step.Node); err == nil && step.Action == nodeplan.Down && pod != nil {
+		s.memory.ends[pod.UID] = slurmdEnds(pod)
+	}
 	if err != nil {
 		s.log(ctx).Info("slurmctld did not do a step, it is tried again", "step", step.Action, "node", step.Node, "error", err.Error())
 	}
@@ -178,7 +180,8 @@ func (s *scope) planPods() []nodeplan.Pod {
 			Node: node, Set: pod.Labels[contract.LabelNodeSet], Index: index,
 			Hash:    pod.Annotations[contract.AnnotationTemplateHash],
 			Started: everRan(pod, contract.ContainerSlurmd),
-			Running: runs(pod, contract.ContainerSlurmd) || s.cameBack(pod),
+			Running: runs(pod, contract.ContainerSlurmd),
+			Lost:    s.lost(pod),
 			Overdue: s.overdue(pod),
 			Leaving: pod.DeletionTimestamp != nil || ended,
 			Ended:   ended && pod.DeletionTimestamp == nil,
@@ -187,17 +190,40 @@ func (s *scope) planPods() []nodeplan.Pod {
 	return pods
 }
 
-// cameBack tells whether slurmctld knows of a slurmd that started after the one that the kubelet last told
-// of had ended. The kubelet is the slower of the two.
-func (s *scope) cameBack(pod *corev1.Pod) bool {
-	c := containerStatus(pod, contract.ContainerSlurmd)
-	if c == nil {
-		return false
+// lost tells whether a pod's slurmd has ended since slurmctld was last told of an end. The kubelet may start
+// it again before it tells of its end, and slurmctld may hear of the next slurmd first: the jobs of the one
+// that ended are lost all the same, and slurmctld only finds that out when the node is set down.
+func (s *scope) lost(pod *corev1.Pod) bool {
+	ends := slurmdEnds(pod)
+	told, seen := s.memory.ends[pod.UID]
+	if !seen {
+		// After a start of the operator: ends of long ago must not cost the jobs of now.
+		told = restarts(pod)
 	}
-	ended := cmp.Or(c.State.Terminated, c.LastTerminationState.Terminated)
-	return ended != nil && slices.ContainsFunc(s.slurmNodes, func(n slurm.Node) bool {
-		return n.Name == pod.Labels[contract.LabelNode] && n.SlurmdStart.After(ended.FinishedAt.Time)
+	registered := slices.ContainsFunc(s.slurmNodes, func(n slurm.Node) bool {
+		return n.Name == pod.Labels[contract.LabelNode] && !n.Down()
 	})
+	if s.known && !registered {
+		told = ends
+	}
+	s.memory.ends[pod.UID] = told
+	return ends > told
+}
+
+// slurmdEnds is how often the slurmd of a pod has ended.
+func slurmdEnds(pod *corev1.Pod) int32 {
+	if !runs(pod, contract.ContainerSlurmd) && everRan(pod, contract.ContainerSlurmd) {
+		return restarts(pod) + 1
+	}
+	return restarts(pod)
+}
+
+// restarts is how often the kubelet has started the slurmd of a pod again.
+func restarts(pod *corev1.Pod) int32 {
+	if c := containerStatus(pod, contract.ContainerSlurmd); c != nil {
+		return c.RestartCount
+	}
+	return 0
 }
 
 // overdue tells whether slurmctld should know a pod's node by now, and remembers those that it knows.

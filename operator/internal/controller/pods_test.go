@@ -94,12 +94,26 @@ func TestServes(t *testing.T) {
 	assert.False(t, serves(podWith(contract.ContainerSlurmd, waiting("CrashLoopBackOff"), terminated(1, ""))))
 }
 
-func TestCameBack(t *testing.T) {
-	s := &scope{slurmNodes: []slurm.Node{{Name: "cpu-0", SlurmdStart: slurm.Time{Set: true, Number: 1001}}}}
-	pod := podWith(contract.ContainerSlurmd, terminated(137, ""), corev1.ContainerState{})
-	assert.True(t, s.cameBack(pod))
-	s.slurmNodes[0].SlurmdStart.Number = 1000
-	assert.False(t, s.cameBack(pod), "the same second says nothing")
+func TestLost(t *testing.T) {
+	r := &Reconciler{}
+	s := &scope{Reconciler: r, known: true, memory: r.memories.of(types.NamespacedName{Name: "a"}, "1")}
+	s.slurmNodes = []slurm.Node{{Name: "cpu-0", State: []string{"ALLOCATED"}}}
+	pod := podWith(contract.ContainerSlurmd, running(), terminated(137, ""))
+	pod.UID = "p"
+	pod.Status.ContainerStatuses[0].RestartCount = 3
+	assert.False(t, s.lost(pod), "ends before the operator came are not told")
+
+	pod.Status.ContainerStatuses[0].RestartCount = 4
+	assert.True(t, s.lost(pod), "it ended and runs again, between two looks")
+	s.memory.ends["p"] = slurmdEnds(pod)
+	assert.False(t, s.lost(pod), "slurmctld was told")
+
+	pod.Status.ContainerStatuses[0].State = terminated(137, "")
+	assert.True(t, s.lost(pod))
+	s.slurmNodes[0].State = []string{"DOWN"}
+	assert.False(t, s.lost(pod), "slurmctld knows")
+	s.slurmNodes[0].State = []string{"IDLE"}
+	assert.False(t, s.lost(pod), "slurmctld knew")
 }
 
 func TestOverdue(t *testing.T) {

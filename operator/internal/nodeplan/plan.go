@@ -45,6 +45,8 @@ type Pod struct {
 	Started bool
 	// Running tells whether its slurmd runs now.
 	Running bool
+	// Lost tells that its slurmd has ended, and every job in it with it, and that slurmctld was not told yet.
+	Lost bool
 	// Overdue tells that its node should be known to slurmctld: it was before, or both have run for so long
 	// that it must have registered.
 	Overdue bool

@@ -25,7 +25,7 @@ func pod(n int, change ...func(*Pod)) Pod {
 
 func leaving(p *Pod)    { p.Leaving = true }
 func notStarted(p *Pod) { p.Started, p.Running = false, false }
-func stopped(p *Pod)    { p.Running = false }
+func stopped(p *Pod)    { p.Running, p.Lost = false, true }
 func outdated(p *Pod)   { p.Hash = "old" }
 func starting(p *Pod)   { p.Overdue = false }
 func ended(p *Pod)      { p.Ended, p.Leaving = true, true }

@@ -99,7 +99,7 @@ func (p *planner) keep(pod Pod) {
 		if pod.Running && pod.Overdue {
 			p.add(DeletePod, pod, WhyUnregistered)
 		}
-	case pod.Started && !pod.Running:
+	case pod.Lost:
 		if !node.Down() {
 			p.add(Down, pod, WhySlurmdDown)
 		}
@@ -109,7 +109,7 @@ func (p *planner) keep(pod Pod) {
 			why = WhyRegistered
 		}
 		p.add(Resume, pod, why)
-	case node.Ours() && node.Is("DOWN"):
+	case node.Ours() && node.Is("DOWN") && pod.Running:
 		p.add(Resume, pod, WhySlurmdBack)
 	}
 }

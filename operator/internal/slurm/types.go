@@ -3,7 +3,6 @@ package slurm
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 )
@@ -29,20 +28,7 @@ type Node struct {
 	// RealMemory is in MiB.
 	RealMemory int64  `json:"real_memory"`
 	Version    string `json:"version"`
-	// SlurmdStart is when the slurmd that registered last had started.
-	SlurmdStart Time `json:"slurmd_start_time"`
 }
-
-// Time is a point in time as slurmrestd tells it.
-type Time struct {
-	// Set tells whether there is one.
-	Set bool `json:"set"`
-	// Number is in seconds since 1970.
-	Number int64 `json:"number"`
-}
-
-// After tells whether a time is known and later than t.
-func (n Time) After(t time.Time) bool { return n.Set && time.Unix(n.Number, 0).After(t) }
 
 // Is tells whether a node's state has the given word.
 func (n Node) Is(word string) bool { return slices.Contains(n.State, word) }
