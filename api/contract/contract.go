@@ -45,8 +45,6 @@ const (
 	EnvController = "SLURMCLUSTER_CONTROLLER"
 	// EnvNodeFeatures is a comma-separated list of Slurm features of the node.
 	EnvNodeFeatures = "SLURMCLUSTER_NODE_FEATURES"
-	// EnvConfigHash is the hash of the configuration that the operator mounted when it made the pod.
-	EnvConfigHash = "SLURMCLUSTER_CONFIG_HASH"
 )
 
 // Ports.
