@@ -113,6 +113,8 @@ func (s *scope) tell(ctx context.Context, step nodeplan.Step) error {
 		return fmt.Errorf("step %s is not one for slurmctld", step.Action)
 	case nodeplan.Drain:
 		err = s.slurm.UpdateNode(ctx, step.Node, slurm.StateDrain, reason)
+	case nodeplan.Admit:
+		err = s.slurm.UpdateNode(ctx, step.Node, slurm.StateIdle, slurm.NoReason)
 	case nodeplan.Resume:
 		err = s.slurm.UpdateNode(ctx, step.Node, slurm.StateResume, slurm.NoReason)
 	case nodeplan.Down:

@@ -61,8 +61,10 @@ type Action string
 
 // Actions of steps.
 const (
-	CreatePod  Action = "CreatePod"
-	DeletePod  Action = "DeletePod"
+	CreatePod Action = "CreatePod"
+	DeletePod Action = "DeletePod"
+	// Admit lets jobs onto a node that has just registered.
+	Admit      Action = "Admit"
 	Drain      Action = "Drain"
 	Resume     Action = "Resume"
 	Down       Action = "Down"

@@ -103,12 +103,10 @@ func (p *planner) keep(pod Pod) {
 		if !node.Down() {
 			p.add(Down, pod, WhySlurmdDown)
 		}
+	case node.Reason == contract.ReasonRegistering && node.Draining():
+		p.add(Admit, pod, WhyRegistered)
 	case node.Ours() && node.Draining():
-		why := WhyStays
-		if node.Reason == contract.ReasonRegistering {
-			why = WhyRegistered
-		}
-		p.add(Resume, pod, why)
+		p.add(Resume, pod, WhyStays)
 	case node.Ours() && node.Is("DOWN") && pod.Running:
 		p.add(Resume, pod, WhySlurmdBack)
 	}

@@ -12,9 +12,13 @@ type UpdateState string
 
 // States that the operator asks for.
 const (
-	StateDrain  UpdateState = "DRAIN"
+	StateDrain UpdateState = "DRAIN"
+	// StateResume ends a drain or an outage. Slurm uses the node once it has answered a ping, which is sent
+	// within a second.
 	StateResume UpdateState = "RESUME"
-	StateDown   UpdateState = "DOWN"
+	// StateIdle ends the drain of a node that does nothing, without a ping.
+	StateIdle UpdateState = "IDLE"
+	StateDown UpdateState = "DOWN"
 )
 
 // Node is a node as slurmctld tells it.
