@@ -6,15 +6,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"net/url"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	clientexec "k8s.io/client-go/util/exec"
-	kubectlexec "k8s.io/kubectl/pkg/cmd/exec"
 )
 
 // Target is a container.
@@ -49,13 +50,12 @@ func ExitCode(err error) (int, bool) {
 
 // Remote is the Runner that asks the API server.
 type Remote struct {
-	config   *rest.Config
-	executor kubectlexec.RemoteExecutor
+	config *rest.Config
 }
 
 // NewRemote returns a Runner for this API server.
 func NewRemote(config *rest.Config) *Remote {
-	return &Remote{config: config, executor: &kubectlexec.DefaultRemoteExecutor{}}
+	return &Remote{config: config}
 }
 
 // Run implements Runner.
@@ -64,7 +64,28 @@ func (r *Remote) Run(ctx context.Context, target Target, command []string, strea
 	if err != nil {
 		return err
 	}
-	return r.executor.ExecuteWithContext(ctx, address, r.config, streams.In, streams.Out, streams.Err, streams.TTY, streams.Sizes)
+	executor, err := r.executor(address)
+	if err != nil {
+		return err
+	}
+	return executor.StreamWithContext(ctx, remotecommand.StreamOptions{
+		Stdin: streams.In, Stdout: streams.Out, Stderr: streams.Err, Tty: streams.TTY, TerminalSizeQueue: streams.Sizes,
+	})
+}
+
+// executor is that of kubectl exec, whose package would make this program's start twice as long.
+func (r *Remote) executor(address *url.URL) (remotecommand.Executor, error) {
+	websocket, err := remotecommand.NewWebSocketExecutor(r.config, http.MethodGet, address.String())
+	if err != nil {
+		return nil, err
+	}
+	spdy, err := remotecommand.NewSPDYExecutor(r.config, http.MethodPost, address)
+	if err != nil {
+		return nil, err
+	}
+	return remotecommand.NewFallbackExecutor(websocket, spdy, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	})
 }
 
 func (r *Remote) address(target Target, command []string, streams Streams) (*url.URL, error) {
