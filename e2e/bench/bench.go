@@ -88,7 +88,8 @@ func (b *bench) once(ctx context.Context, w *way) (time.Duration, error) {
 	return took, b.awaitEmpty(ctx)
 }
 
-// awaitEmpty waits until no pod is left, so that no run pays for the one before.
+// awaitEmpty waits until no pod is left, so that no run pays for the one before. That is only so because none is
+// deleted with a grace period of 0, at which the API server forgets pods that still run.
 func (b *bench) awaitEmpty(ctx context.Context) error {
 	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
 		pods := &corev1.PodList{}

@@ -66,7 +66,7 @@ func (m *manual) apply(ctx context.Context) error {
 // delete removes all objects of the manifests; nobody waits for what the daemons would still save.
 func (m *manual) delete(ctx context.Context) error {
 	ours := []client.DeleteAllOfOption{
-		client.InNamespace(m.namespace), client.MatchingLabels{"bench": "manual"}, client.GracePeriodSeconds(0),
+		client.InNamespace(m.namespace), client.MatchingLabels{"bench": "manual"}, client.GracePeriodSeconds(1),
 	}
 	for _, o := range []client.Object{&corev1.Pod{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{}} {
 		if err := m.DeleteAllOf(ctx, o, ours...); err != nil {

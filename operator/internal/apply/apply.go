@@ -13,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,11 +45,10 @@ type key struct {
 	name types.NamespacedName
 }
 
-// record is what was wanted of an object, and the version it had after that was written.
+// record is what was wanted of an object, and what the object was after that was written.
 type record struct {
-	hash    [sha256.Size]byte
-	version string
-	cluster types.NamespacedName
+	want, live [sha256.Size]byte
+	cluster    types.NamespacedName
 }
 
 // New makes a Writer that writes through c. reader reads from the API server itself: the caches that c may
@@ -72,9 +72,11 @@ func (w *Writer) Apply(ctx context.Context, owner metav1.Object, want runtime.Ap
 		return fmt.Errorf("reading the name of %T: %w", want, err)
 	}
 	k := key{reflect.TypeOf(live), types.NamespacedName{Namespace: id.Metadata.Namespace, Name: id.Metadata.Name}}
-	hash := sha256.Sum256(text)
-	cluster := types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}
-	if w.unchanged(k, record{hash, live.GetResourceVersion(), cluster}) {
+	now := record{want: sha256.Sum256(text), cluster: types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}}
+	if now.live, err = fingerprint(live); err != nil {
+		return err
+	}
+	if live.GetResourceVersion() != "" && w.remembers(k, now) {
 		return nil
 	}
 	if err := w.checkOwner(ctx, owner, k, live); err != nil {
@@ -86,10 +88,32 @@ func (w *Writer) Apply(ctx context.Context, owner metav1.Object, want runtime.Ap
 	if err := fill(want, live); err != nil {
 		return err
 	}
+	if now.live, err = fingerprint(live); err != nil {
+		return err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.done[k] = record{hash, live.GetResourceVersion(), cluster}
+	w.done[k] = now
 	return nil
+}
+
+// fingerprint tells versions of an object apart, but not those that differ only in what is not the operator's:
+// a StatefulSet's status changes several times while its pod starts.
+func fingerprint(o client.Object) ([sha256.Size]byte, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return [sha256.Size]byte{}, fmt.Errorf("looking at %T %s: %w", o, o.GetName(), err)
+	}
+	delete(content, "status")
+	delete(content, "kind") // objects from caches do not say what they are
+	delete(content, "apiVersion")
+	unstructured.RemoveNestedField(content, "metadata", "resourceVersion")
+	unstructured.RemoveNestedField(content, "metadata", "managedFields")
+	text, err := json.Marshal(content)
+	if err != nil {
+		return [sha256.Size]byte{}, fmt.Errorf("writing %T %s as JSON: %w", o, o.GetName(), err)
+	}
+	return sha256.Sum256(text), nil
 }
 
 func (w *Writer) checkOwner(ctx context.Context, owner metav1.Object, k key, live client.Object) error {
@@ -108,10 +132,10 @@ func (w *Writer) checkOwner(ctx context.Context, owner metav1.Object, k key, liv
 	return nil
 }
 
-func (w *Writer) unchanged(k key, r record) bool {
+func (w *Writer) remembers(k key, r record) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return r.version != "" && w.done[k] == r
+	return w.done[k] == r
 }
 
 // ForgetCluster drops what is remembered of a cluster's objects, when it is gone.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,19 @@ import (
 // keysTrust is how long a Secret is taken to be there still without looking. Secrets are not watched: the
 // right to watch them is the right to read all of them.
 const keysTrust = 15 * time.Second
+
+// ensureKeysAndServices makes what everything else needs, all at once: a user waits for it.
+func (s *scope) ensureKeysAndServices(ctx context.Context) error {
+	var all errgroup.Group
+	all.Go(func() error { return s.ensureKeys(ctx) })
+	all.Go(func() error { return s.writer.Apply(ctx, s.cluster, desired.ControllerService(s.want), s.service) })
+	all.Go(func() error { return s.writer.Apply(ctx, s.cluster, desired.NodesService(s.want), s.nodes) })
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	s.want.ControllerIP = s.service.Spec.ClusterIP // for the configuration and slurmds
+	return nil
+}
 
 // ensureKeys reads the cluster's keys, or makes them. A Secret that has gone is made again with the keys
 // that running daemons use.
@@ -47,15 +61,6 @@ func (s *scope) ensureKeys(ctx context.Context) error {
 	s.keys = secret.Data
 	s.memory.keys, s.memory.keysSeen = secret.Data, now
 	return nil
-}
-
-// ensureServices makes the Services; configuration and slurmds need the controller Service's IP.
-func (s *scope) ensureServices(ctx context.Context) error {
-	if err := s.writer.Apply(ctx, s.cluster, desired.ControllerService(s.want), s.service); err != nil {
-		return err
-	}
-	s.want.ControllerIP = s.service.Spec.ClusterIP
-	return s.writer.Apply(ctx, s.cluster, desired.NodesService(s.want), s.nodes)
 }
 
 // ensureConfig renders Slurm's configuration. One that cannot be used leaves the one before in place.

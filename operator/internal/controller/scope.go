@@ -113,8 +113,7 @@ func (s *scope) readPods(ctx context.Context) error {
 // what keeps it from going on is then among the problems. An error is one that only a retry can help.
 func (s *scope) work(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		s.ensureKeys,
-		s.ensureServices,
+		s.ensureKeysAndServices,
 		s.ensureConfig,
 		s.ensureController,
 		s.askSlurm,
