@@ -36,6 +36,7 @@ e2e: ## API and end-to-end tests alone, on a real Kubernetes
 
 .PHONY: verify
 verify: packages generate lint ## check that generated files are up to date and that linters are content
+	go mod tidy -diff
 	@test -z "$$(git status --porcelain -- api charts docs)" || { echo "generated files differ: commit what 'make generate' wrote"; exit 1; }
 
 .PHONY: lint

@@ -44,8 +44,6 @@ const (
 	ReasonNameConflict = "NameConflict"
 	// ReasonApplyFailed: the API server refused an object that the cluster needs.
 	ReasonApplyFailed = "ApplyFailed"
-	// ReasonNodeLost: a node was lost and is being replaced.
-	ReasonNodeLost = "NodeLost"
 	// ReasonAsExpected: nothing to do and nothing wrong.
 	ReasonAsExpected = "AsExpected"
 )

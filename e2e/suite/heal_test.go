@@ -65,7 +65,7 @@ func healed(c *harness.Cluster, record *harness.Record) {
 		return !harness.Ready(o) || harness.Is(o, v1alpha1.ConditionDegraded, metav1.ConditionTrue, "")
 	}
 	c.Eventually(healLimit, "the status says that something is wrong", func() error {
-		if !record.Saw(wrong) && !backAtOnce(c) {
+		if !record.Saw(wrong) {
 			return fmt.Errorf("what was seen is %s", strings.Join(record.Story(), "\n"))
 		}
 		return nil
@@ -79,23 +79,6 @@ func healed(c *harness.Cluster, record *harness.Record) {
 	})
 	c.Logf("noticed after %s, healed after %s:\n%s", noticed.Round(time.Millisecond),
 		time.Since(start).Round(time.Millisecond), strings.Join(record.Story(), "\n"))
-}
-
-// backAtOnce tells whether a container ended and ran again within a second. The kubelet may then never tell
-// that it ended, so that nobody can know.
-func backAtOnce(c *harness.Cluster) bool {
-	c.Helper()
-	pods := &corev1.PodList{}
-	require.NoError(c, c.List(c.Ctx, pods, client.InNamespace(c.Namespace)))
-	for i := range pods.Items {
-		for _, s := range harness.Statuses(&pods.Items[i]) {
-			ended, runs := s.LastTerminationState.Terminated, s.State.Running
-			if ended != nil && runs != nil && runs.StartedAt.Sub(ended.FinishedAt.Time) <= time.Second {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // TestRequeue deletes the pod of a node that runs a batch job: the job runs again, the node comes back

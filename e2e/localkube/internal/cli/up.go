@@ -93,7 +93,7 @@ func alreadyUp(ctx context.Context, c cluster.Cluster, key string, wanted layout
 	}
 	status, err := c.Status(ctx)
 	if err != nil || !status.Healthy() {
-		return false, nil // Up finds out, and says, what is wrong
+		return false, nil //nolint:nilerr // Up finds out, and says, what is wrong
 	}
 	fmt.Printf("localkube is already up and healthy: export KUBECONFIG=%s\n", c.Paths.AdminKubeconfig())
 	return true, nil

@@ -64,7 +64,7 @@ func (c Cluster) start(options layout.Options) error {
 // file descriptor 3, which closes here.
 func (c Cluster) launch(program string, gate *os.File) (int, error) {
 	defer gate.Close()
-	log, err := os.OpenFile(c.Paths.Log(InitCommand), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	log, err := os.OpenFile(c.Paths.Log(InitCommand), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, fmt.Errorf("opening the log of the cluster's first process: %w", err)
 	}
@@ -89,7 +89,7 @@ func (c Cluster) copySelf() (string, error) {
 	}
 	defer source.Close()
 	path := c.Paths.Dir("localkube")
-	target, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755)
+	target, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755) //nolint:gosec // a program
 	if err != nil {
 		return "", fmt.Errorf("copying this program: %w", err)
 	}

@@ -132,7 +132,7 @@ func (c Cluster) loadSystemImages(ctx context.Context) error {
 
 // timeoutHint explains a wait that ended without a result.
 func timeoutHint(err error, what, where string) error {
-	if err == nil || !(wait.Interrupted(err) || errors.Is(err, context.DeadlineExceeded)) {
+	if err == nil || (!wait.Interrupted(err) && !errors.Is(err, context.DeadlineExceeded)) {
 		return err
 	}
 	return fmt.Errorf("%s did not happen in time; look at %s", what, where)

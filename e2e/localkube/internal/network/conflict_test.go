@@ -31,7 +31,7 @@ func TestFindConflict(t *testing.T) {
 			if (err != nil) != test.conflict {
 				t.Fatalf("got %v, want conflict: %t", err, test.conflict)
 			}
-			if err != nil && !(strings.Contains(err.Error(), test.use) && strings.Contains(err.Error(), ours)) {
+			if err != nil && (!strings.Contains(err.Error(), test.use) || !strings.Contains(err.Error(), ours)) {
 				t.Errorf("%q does not name both ranges", err)
 			}
 		})

@@ -47,7 +47,7 @@ func (r *reaper) dispatch(pid int, status unix.WaitStatus) {
 
 // start runs a program with its output in a file, and tells when it exited.
 func (r *reaper) start(path string, args []string, log string) (int, <-chan unix.WaitStatus, error) {
-	output, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	output, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, nil, fmt.Errorf("opening the log: %w", err)
 	}

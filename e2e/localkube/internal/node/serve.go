@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/control"
 )
@@ -21,7 +22,8 @@ func (s *supervisor) serve(socket string) error {
 	mux.HandleFunc("GET "+control.StatusPath, s.handleStatus)
 	mux.HandleFunc("POST "+control.StartPath+"{name}", s.handleWant(true))
 	mux.HandleFunc("POST "+control.StopPath+"{name}", s.handleWant(false))
-	if err := http.Serve(listener, mux); err != nil {
+	server := http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+	if err := server.Serve(listener); err != nil {
 		return fmt.Errorf("serving commands: %w", err)
 	}
 	return nil
@@ -29,9 +31,10 @@ func (s *supervisor) serve(socket string) error {
 
 func (s *supervisor) handleStatus(w http.ResponseWriter, r *http.Request) {
 	states := make([]control.Component, len(s.order))
+	ctx := r.Context()
 	var all sync.WaitGroup
 	for i, name := range s.order {
-		all.Go(func() { states[i] = s.tended[name].state(r.Context()) })
+		all.Go(func() { states[i] = s.tended[name].state(ctx) })
 	}
 	all.Wait()
 	if err := json.NewEncoder(w).Encode(states); err != nil {
