@@ -41,7 +41,7 @@ type reportMachine struct {
 func newReport(l limits.Limits, m machine.Machine, n nodeconf.Node, warnings []string) report {
 	return report{
 		Limits:   reportLimits{l.QuotaCPUs, l.Cpuset.String(), l.MemoryBytes},
-		Machine:  reportMachine{m.Sockets, m.Cores, m.Threads, m.NUMANodes, m.MemoryBytes},
+		Machine:  reportMachine{m.Sockets(), max(1, len(m.Cores)), m.Threads(), m.NUMANodes, m.MemoryBytes},
 		Node:     n,
 		Warnings: append([]string{}, warnings...),
 	}

@@ -87,15 +87,16 @@ func TestInspectErrors(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want string
+		code int
 	}{
-		{[]string{"-o", "xml"}, `output format "xml": expected text or json`},
-		{[]string{"--root", t.TempDir()}, "read /proc/self/cgroup: open proc/self/cgroup: no such file or directory"},
-		{[]string{"--root", root, "--cgroup", "nothing"}, "there is no cgroup /nothing below /sys/fs/cgroup"},
-		{[]string{"--nonsense"}, "unknown flag: --nonsense"},
+		{[]string{"-o", "xml"}, `output format "xml": expected text or json`, contract.ExitConfig},
+		{[]string{"--root", t.TempDir()}, "reading the machine: find the online CPUs: read /sys/devices/system/cpu/online", contract.ExitUnusable},
+		{[]string{"--root", root, "--cgroup", "nothing"}, "there is no cgroup /nothing below /sys/fs/cgroup", contract.ExitUnusable},
+		{[]string{"--nonsense"}, "unknown flag: --nonsense", contract.ExitConfig},
 	} {
 		_, err := run(t, append([]string{"inspect"}, c.args...)...)
 		require.ErrorContains(t, err, c.want)
-		require.Equal(t, contract.ExitConfig, exit.Code(err), c.want)
+		require.Equal(t, c.code, exit.Code(err), c.want)
 	}
 }
 

@@ -1,7 +1,7 @@
 package cmd
 
 import (
-	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -68,15 +68,17 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, extra []string) er
 func look(where limits.Options, o nodeconf.Options) (report, error) {
 	l, err := limits.Read(where)
 	if err != nil {
-		return report{}, exit.Configf("read the limits: %w", err)
+		return report{}, unusable(fmt.Errorf("reading the limits: %w", err))
 	}
 	m, err := machine.Read(where.Root)
 	if err != nil {
-		return report{}, exit.Configf("read the machine: %w", err)
+		return report{}, unusable(fmt.Errorf("reading the machine: %w", err))
 	}
 	n, warnings, err := nodeconf.Derive(l, m, o)
-	if errors.Is(err, nodeconf.ErrUnusable) {
-		err = &exit.Error{Code: contract.ExitUnusable, Err: err}
+	if err != nil {
+		return report{}, unusable(err)
 	}
-	return newReport(l, m, n, warnings), err
+	return newReport(l, m, n, warnings), nil
 }
+
+func unusable(err error) error { return &exit.Error{Code: contract.ExitUnusable, Err: err} }

@@ -1,34 +1,19 @@
 package limits
 
 import (
-	"fmt"
+	"errors"
 	"io/fs"
 	"strconv"
 	"strings"
 
 	"k8s.io/utils/cpuset"
+
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/kernel"
 )
 
 // unlimitedV1 is where memory.limit_in_bytes stops being a limit: the kernel writes "no limit" as the
 // largest multiple of the page size below 2^63, which differs between page sizes.
 const unlimitedV1 = 1 << 60
-
-// cpuset.Parse takes whatever range it is given, so that a damaged file could ask for billions of CPUs.
-// The kernel's largest NR_CPUS is 8192.
-const maxCPU = 1 << 16
-
-// readFile returns the trimmed content of a file below root.
-func readFile(root fs.FS, path string) (string, error) {
-	b, err := fs.ReadFile(root, strings.TrimPrefix(path, "/"))
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", path, err)
-	}
-	return strings.TrimSpace(string(b)), nil
-}
-
-func malformed(path, content, want string) error {
-	return fmt.Errorf("%s holds %q, expected %s", path, content, want)
-}
 
 // quotaV1 reads cpu.cfs_quota_us (-1: none) and cpu.cfs_period_us.
 func quotaV1(l level, out *Limits) error {
@@ -42,7 +27,7 @@ func quotaV1(l level, out *Limits) error {
 	}
 	cpus, ok := ratio(quota, period)
 	if !ok {
-		return malformed(l.path("cpu.cfs_quota_us")+" with cpu.cfs_period_us", quota+" "+period, "two counts of microseconds, or -1")
+		return kernel.Malformed(l.path("cpu.cfs_quota_us")+" with cpu.cfs_period_us", quota+" "+period, "two counts of microseconds, or -1")
 	}
 	out.lowerQuota(cpus)
 	return nil
@@ -60,7 +45,7 @@ func quotaV2(l level, out *Limits) error {
 	}
 	cpus, ok := ratio(quota, period)
 	if !ok {
-		return malformed(l.path("cpu.max"), content, `"max" or a count of microseconds, then a period`)
+		return kernel.Malformed(l.path("cpu.max"), content, `"max" or a count of microseconds, then a period`)
 	}
 	out.lowerQuota(cpus)
 	return nil
@@ -85,7 +70,10 @@ func cpusetV2(l level, out *Limits) error {
 	return firstCpuset(l, out, "cpuset.cpus.effective", "cpuset.cpus")
 }
 
-// firstCpuset narrows by the first of the files that holds anything.
+// firstCpuset narrows by the first of the files that holds anything. One that holds nothing is a v2
+// "cpuset.cpus" that was never set, or a v1 cpuset that nothing can run in; neither is a limit that this process
+// can be under. The CPUs of a partition (cpuset.cpus.partition) are missing from the sets of its ancestors, so
+// an ancestor that shares no CPU with what is below it takes nothing away.
 func firstCpuset(l level, out *Limits, names ...string) error {
 	for _, name := range names {
 		content, err := l.read(name)
@@ -95,24 +83,41 @@ func firstCpuset(l level, out *Limits, names ...string) error {
 		if content == "" {
 			continue
 		}
-		set, err := ParseCPUList(content)
+		set, err := kernel.ParseCPUList(content)
 		if err != nil {
-			return malformed(l.path(name), content, "a CPU list such as 0-3,8")
+			return kernel.Malformed(l.path(name), content, "a CPU list such as 0-3,8")
 		}
-		out.narrowCpuset(set)
+		if out.Cpuset.IsEmpty() {
+			out.Cpuset = set
+		} else if common := out.Cpuset.Intersection(set); !common.IsEmpty() {
+			out.Cpuset = common
+		}
 		return nil
 	}
 	return nil
 }
 
-// ParseCPUList reads the kernel's list format ("0-3,8"); the empty list is the empty set.
-func ParseCPUList(s string) (cpuset.CPUSet, error) {
-	for _, number := range strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == '-' }) {
-		if n, err := strconv.Atoi(number); err != nil || n > maxCPU {
-			return cpuset.CPUSet{}, fmt.Errorf("CPU list %q: %q is not a CPU number", s, number)
+const procStatus = "/proc/self/status"
+
+// affinity reads Cpus_allowed_list; without the file there is none.
+func affinity(root fs.FS) (cpuset.CPUSet, error) {
+	content, err := kernel.ReadFile(root, procStatus)
+	if errors.Is(err, fs.ErrNotExist) {
+		return cpuset.CPUSet{}, nil
+	}
+	if err != nil {
+		return cpuset.CPUSet{}, err
+	}
+	for line := range strings.Lines(content) {
+		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
+			set, err := kernel.ParseCPUList(strings.TrimSpace(list))
+			if err != nil {
+				return cpuset.CPUSet{}, kernel.Malformed(procStatus, line, "a CPU list such as 0-3,8")
+			}
+			return set, nil
 		}
 	}
-	return cpuset.Parse(s)
+	return cpuset.CPUSet{}, nil
 }
 
 // memoryV1 reads memory.limit_in_bytes, and the tightest limit of all ancestors from memory.stat, which
@@ -136,13 +141,22 @@ func memoryV1(l level, out *Limits) error {
 	return lowerBytes(l.path("memory.limit_in_bytes"), limit, out)
 }
 
-// memoryV2 reads memory.max ("max": none).
+// memoryV2 reads memory.max and memory.high ("max": none). Above memory.high the kernel slows a cgroup down
+// until it hardly moves, so jobs cannot have more than that either.
 func memoryV2(l level, out *Limits) error {
-	limit, err := l.read("memory.max")
-	if err != nil || limit == "max" {
-		return err
+	for _, name := range []string{"memory.max", "memory.high"} {
+		limit, err := l.read(name)
+		if err != nil {
+			return err
+		}
+		if limit == "max" {
+			continue
+		}
+		if err := lowerBytes(l.path(name), limit, out); err != nil {
+			return err
+		}
 	}
-	return lowerBytes(l.path("memory.max"), limit, out)
+	return nil
 }
 
 func lowerBytes(path, content string, out *Limits) error {
@@ -151,7 +165,7 @@ func lowerBytes(path, content string, out *Limits) error {
 	}
 	bytes, err := strconv.ParseUint(content, 10, 64)
 	if err != nil {
-		return malformed(path, content, "a number of bytes")
+		return kernel.Malformed(path, content, "a number of bytes")
 	}
 	if bytes < unlimitedV1 {
 		out.lowerMemory(bytes)

@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"k8s.io/utils/cpuset"
+
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/kernel"
 )
 
 // Limits are the tightest limits among a cgroup and the ancestors that are visible from here.
@@ -19,7 +21,10 @@ type Limits struct {
 	QuotaCPUs *float64
 	// Cpuset holds the CPUs that the cgroup may run on; empty when no cpuset controller is visible.
 	Cpuset cpuset.CPUSet
-	// MemoryBytes is the memory limit; nil when there is none.
+	// Affinity holds the CPUs that the scheduler lets this process run on (taskset, systemd's CPUAffinity,
+	// isolcpus); empty when that is not known.
+	Affinity cpuset.CPUSet
+	// MemoryBytes is the memory limit, hard or soft (memory.high), whichever is lower; nil when there is none.
 	MemoryBytes *uint64
 	// Warnings are sentences about what could not be seen.
 	Warnings []string
@@ -36,15 +41,24 @@ type Options struct {
 
 // Read returns the limits of the cgroup that o names. Its errors name the file that is missing, cannot be
 // read or is malformed, and what was in it.
-func Read(o Options) (Limits, error) { return readBelow(os.DirFS(o.Root), o.Cgroup) }
+func Read(o Options) (Limits, error) {
+	// A captured process is the one that captured, and where it ran says nothing about others.
+	own := o.Root == "/" && o.Cgroup == ""
+	return readBelow(os.DirFS(o.Root), o.Cgroup, own)
+}
 
-// readBelow is Read on a file system, which in fuzz tests is in memory.
-func readBelow(root fs.FS, cgroup string) (Limits, error) {
+// readBelow is Read on a file system, which in fuzz tests is in memory. own tells that it is about this process.
+func readBelow(root fs.FS, cgroup string, own bool) (Limits, error) {
 	hs, err := findHierarchies(root, cgroup)
 	if err != nil {
 		return Limits{}, err
 	}
 	var l Limits
+	if own {
+		if l.Affinity, err = affinity(root); err != nil {
+			return Limits{}, err
+		}
+	}
 	for _, read := range []struct {
 		controller string
 		v1, v2     func(level, *Limits) error
@@ -83,7 +97,7 @@ type level struct {
 // read returns the trimmed content of a file of the level; a file that is not there is "", because the
 // kernel leaves out files of controllers that are not enabled and most files of the root cgroup.
 func (l level) read(name string) (string, error) {
-	s, err := readFile(l.root, l.path(name))
+	s, err := kernel.ReadFile(l.root, l.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -101,17 +115,5 @@ func (l *Limits) lowerQuota(cpus float64) {
 func (l *Limits) lowerMemory(bytes uint64) {
 	if l.MemoryBytes == nil || bytes < *l.MemoryBytes {
 		l.MemoryBytes = &bytes
-	}
-}
-
-// narrowCpuset keeps the CPUs that are also in s. An empty s is a cgroup v2 "cpuset.cpus" that was never
-// set, or a v1 cpuset that nothing can run in; neither is a limit that this process can be under.
-func (l *Limits) narrowCpuset(s cpuset.CPUSet) {
-	switch {
-	case s.IsEmpty():
-	case l.Cpuset.IsEmpty():
-		l.Cpuset = s
-	default:
-		l.Cpuset = l.Cpuset.Intersection(s)
 	}
 }

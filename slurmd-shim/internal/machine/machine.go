@@ -1,5 +1,8 @@
-// Package machine reads the shape of the computer that this process runs on: sockets, cores, threads,
-// NUMA nodes and memory, whatever share of it a container has.
+// Package machine reads the shape of the computer that this process runs on: packages, cores, threads, NUMA
+// nodes and memory, whatever share of it a container has.
+//
+// It numbers things as hwloc does, because slurmd uses hwloc: the kernel's sibling masks say what belongs
+// together, the lowest CPU says in which order. ghw is not asked for cores; docs/reference/machine.md says why.
 package machine
 
 import (
@@ -7,133 +10,173 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/jaypipes/ghw"
-	"github.com/jaypipes/ghw/pkg/cpu"
 	"k8s.io/utils/cpuset"
+
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/kernel"
 )
 
 const (
-	onlineCPUs  = "/sys/devices/system/cpu/online"
-	onlineNodes = "/sys/devices/system/node/online"
-	meminfo     = "/proc/meminfo"
+	cpuDir     = "/sys/devices/system/cpu"
+	onlineCPUs = cpuDir + "/online"
+	meminfo    = "/proc/meminfo"
 )
 
-// Machine counts what is online.
+// Machine is what is online.
 type Machine struct {
-	Sockets, Cores int
-	// Threads is the number of online logical CPUs.
-	Threads   int
-	NUMANodes int
-	// Regular says that every socket has as many cores, and every core as many threads, as the others.
-	Regular bool
+	// Packages holds the CPUs of each package (what Slurm calls a socket), by lowest CPU. Empty where the kernel
+	// tells of none.
+	Packages []cpuset.CPUSet
+	// Cores are the cores by lowest CPU. Empty where the kernel tells of none.
+	Cores []Core
 	// Online holds the numbers of the online logical CPUs.
 	Online cpuset.CPUSet
-	// MemoryBytes is the memory that the kernel manages (MemTotal).
+	// Efficient holds the efficiency cores' CPUs of a hybrid processor, which slurmd leaves out.
+	Efficient cpuset.CPUSet
+	// NUMANodes counts the NUMA nodes, those without CPUs or memory as well; 1 where the kernel has no NUMA
+	// support.
+	NUMANodes int
+	// Boards counts what slurmd takes for boards: groups of packages, as far as the kernel tells of any.
+	Boards int
+	// MemoryBytes is the memory that the kernel manages (MemTotal) less reserved huge pages, which only
+	// programs that ask for them can use; 0 when it is not known.
 	MemoryBytes uint64
+	// Warnings are sentences about what could not be seen.
+	Warnings []string
+
+	own bool
 }
 
-// Read returns the machine whose /proc and /sys are below root. Its errors name the file that is missing
-// or malformed.
-func Read(root string) (Machine, error) {
-	info, err := ghw.CPU(ghw.WithChroot(root), ghw.WithDisableTools(), ghw.WithDisableWarnings())
+// Core is a physical core.
+type Core struct {
+	// CPUs are its online hardware threads.
+	CPUs cpuset.CPUSet
+	// Package is an index of Machine.Packages, -1 if it is in none.
+	Package int
+}
+
+// Read returns the machine whose /proc and /sys are below root. Its errors name the file that is missing or
+// malformed.
+func Read(root string) (Machine, error) { return readBelow(os.DirFS(root), root == "/") }
+
+// readBelow is Read on a file system, which in fuzz tests is in memory. own tells that it is this machine's.
+func readBelow(root fs.FS, own bool) (Machine, error) {
+	m := Machine{own: own}
+	for _, step := range []func(fs.FS) error{m.readOnline, m.readCores, m.readEfficient, m.readNUMA, m.readMemory} {
+		if err := step(root); err != nil {
+			return Machine{}, err
+		}
+	}
+	return m, nil
+}
+
+// Sockets counts the packages, 1 where the kernel tells of none.
+func (m Machine) Sockets() int { return max(1, len(m.Packages)) }
+
+// Threads counts the online logical CPUs.
+func (m Machine) Threads() int { return m.Online.Size() }
+
+var cpuName = regexp.MustCompile(`^cpu([0-9]{1,5})$`)
+
+// readOnline reads the list of online CPUs. Kernels without hotplug and captures lack it; there each CPU that
+// has a directory and does not say that it is offline counts.
+func (m *Machine) readOnline(root fs.FS) error {
+	online, err := kernel.ReadCPUList(root, onlineCPUs)
+	if err == nil && online.IsEmpty() {
+		return kernel.Malformed(onlineCPUs, "", "a list such as 0-3")
+	}
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		m.Online = online
+		return err
+	}
+	entries, _ := fs.ReadDir(root, strings.TrimPrefix(cpuDir, "/"))
+	var cpus []int
+	for _, entry := range entries {
+		if match := cpuName.FindStringSubmatch(entry.Name()); match != nil {
+			if state, _ := kernel.ReadFile(root, cpuDir+"/"+entry.Name()+"/online"); state != "0" {
+				cpu, _ := strconv.Atoi(match[1])
+				cpus = append(cpus, cpu)
+			}
+		}
+	}
+	if len(cpus) == 0 {
+		return fmt.Errorf("find the online CPUs: %w", err)
+	}
+	m.Online = cpuset.New(cpus...)
+	return nil
+}
+
+// readEfficient reads which CPUs are the efficiency cores of a hybrid Intel processor, from the performance
+// counters that the kernel gives each kind.
+func (m *Machine) readEfficient(root fs.FS) error {
+	fast, err := kernel.ReadCPUList(root, "/sys/devices/cpu_core/cpus")
+	if errors.Is(err, fs.ErrNotExist) || err == nil && fast.IsEmpty() {
+		return nil
+	}
 	if err != nil {
-		return Machine{}, fmt.Errorf("read the processors below %s: %w", root, err)
+		return err
 	}
-	var m Machine
-	m.count(info.Processors)
-	if m.Online, err = online(root, info.Processors); err != nil {
-		return Machine{}, err
-	}
-	if m.Threads != m.Online.Size() {
-		m.flatten()
-	}
-	if m.MemoryBytes, err = memTotal(root); err != nil {
-		return Machine{}, err
-	}
-	m.NUMANodes, err = numaNodes(root)
-	return m, err
+	m.Efficient = m.Online.Difference(fast)
+	return nil
 }
 
-// count adds up the processors and sees whether they are alike.
-func (m *Machine) count(processors []*cpu.Processor) {
-	m.Regular = len(processors) > 0
-	for _, p := range processors {
-		m.Sockets++
-		m.Cores += len(p.Cores)
-		m.Regular = m.Regular && len(p.Cores) == len(processors[0].Cores)
-		for _, c := range p.Cores {
-			m.Threads += len(c.LogicalProcessors)
-			m.Regular = m.Regular && len(c.LogicalProcessors) == len(processors[0].Cores[0].LogicalProcessors)
-		}
-	}
-}
+var (
+	memTotalLine = regexp.MustCompile(`(?m)^(?:Node [0-9]+ )?MemTotal:\s*([0-9]+) kB$`)
+	hugetlbLine  = regexp.MustCompile(`(?m)^Hugetlb:\s*([0-9]+) kB$`)
+)
 
-// flatten makes each online CPU a core of one socket. It is for sandboxes (gVisor) and small boards whose
-// /sys has no topology, and for machines whose /proc/cpuinfo does not list every CPU that is online.
-func (m *Machine) flatten() {
-	m.Threads = m.Online.Size()
-	m.Sockets, m.Cores, m.Regular = 1, m.Threads, true
-}
-
-// online reads the list of online CPUs; snapshots of ghw lack it, and there every listed CPU counts.
-func online(root string, processors []*cpu.Processor) (cpuset.CPUSet, error) {
-	b, err := os.ReadFile(filepath.Join(root, onlineCPUs))
-	if err == nil {
-		set, err := cpuset.Parse(strings.TrimSpace(string(b)))
-		if err != nil || set.IsEmpty() {
-			return set, fmt.Errorf("%s holds %q, expected a CPU list such as 0-3", onlineCPUs, b)
-		}
-		return set, nil
-	}
-	var all []int
-	for _, p := range processors {
-		for _, c := range p.Cores {
-			all = append(all, c.LogicalProcessors...)
-		}
-	}
-	if len(all) == 0 {
-		return cpuset.CPUSet{}, fmt.Errorf("find the online CPUs: %w", err)
-	}
-	return cpuset.New(all...), nil
-}
-
-// numaNodes counts the online NUMA nodes, 1 where the kernel has no NUMA support. ghw.Topology is not
-// used: it wants caches, distances and memory of each node, and leaves out nodes where one is missing.
-func numaNodes(root string) (int, error) {
-	b, err := os.ReadFile(filepath.Join(root, onlineNodes))
+// readMemory reads MemTotal, from which the C library derives the pages that slurmd multiplies up.
+func (m *Machine) readMemory(root fs.FS) error {
+	content, err := kernel.ReadFile(root, meminfo)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 1, nil
+		return m.sumMemory(root)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("count the NUMA nodes: %w", err)
+		return err
 	}
-	set, err := cpuset.Parse(strings.TrimSpace(string(b)))
-	if err != nil || set.IsEmpty() {
-		return 0, fmt.Errorf("%s holds %q, expected a list of nodes such as 0-1", onlineNodes, b)
+	total, err := kibibytes(memTotalLine, content)
+	if err != nil || total == 0 {
+		return fmt.Errorf("%s has no line MemTotal: <number> kB", meminfo)
 	}
-	return set.Size(), nil
+	huge, err := kibibytes(hugetlbLine, content)
+	if err != nil || huge > total {
+		return fmt.Errorf("%s: Hugetlb is not a part of MemTotal", meminfo)
+	}
+	m.MemoryBytes = (total - huge) << 10
+	return nil
 }
 
-var memTotalLine = regexp.MustCompile(`(?m)^MemTotal:\s*([0-9]+) kB$`)
+// sumMemory adds up the NUMA nodes' memory, for captures that have no /proc.
+func (m *Machine) sumMemory(root fs.FS) error {
+	files, err := fs.Glob(root, strings.TrimPrefix(nodeDir, "/")+"/node[0-9]*/meminfo")
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		content, err := kernel.ReadFile(root, file)
+		if err != nil {
+			return err
+		}
+		total, err := kibibytes(memTotalLine, content)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		m.MemoryBytes += total << 10
+	}
+	if m.MemoryBytes == 0 {
+		m.Warnings = append(m.Warnings, "the machine's memory is not known: there is no "+meminfo)
+	}
+	return nil
+}
 
-// memTotal reads MemTotal, from which the C library derives the pages that slurmd multiplies up.
-func memTotal(root string) (uint64, error) {
-	b, err := os.ReadFile(filepath.Join(root, meminfo))
-	if err != nil {
-		return 0, fmt.Errorf("read %s: %w", meminfo, err)
-	}
-	match := memTotalLine.FindSubmatch(b)
+// kibibytes returns the number in the line, 0 if there is no such line.
+func kibibytes(line *regexp.Regexp, content string) (uint64, error) {
+	match := line.FindStringSubmatch(content)
 	if match == nil {
-		return 0, fmt.Errorf("%s has no line MemTotal: <number> kB", meminfo)
+		return 0, nil
 	}
-	kib, err := strconv.ParseUint(string(match[1]), 10, 53)
-	if err != nil {
-		return 0, fmt.Errorf("%s: MemTotal: %w", meminfo, err)
-	}
-	return kib << 10, nil
+	return strconv.ParseUint(match[1], 10, 53)
 }

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"k8s.io/utils/cpuset"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/limits"
@@ -45,7 +48,9 @@ type Node struct {
 // Derive returns the node that l leaves of m, and warnings about what was lost on the way. Its errors are
 // sentences that wrap ErrUnusable.
 func Derive(l limits.Limits, m machine.Machine, o Options) (Node, []string, error) {
-	cpus, warnings, err := countCPUs(l, m, o)
+	warnings := slices.Concat(l.Warnings, m.Warnings)
+	granted, count, more, err := grant(l, m, o)
+	warnings = append(warnings, more...)
 	if err != nil {
 		return Node{}, warnings, err
 	}
@@ -53,58 +58,52 @@ func Derive(l limits.Limits, m machine.Machine, o Options) (Node, []string, erro
 	if err != nil {
 		return Node{}, warnings, err
 	}
-	n := shape(cpus, m)
+	n := shape(granted, count, m)
 	n.RealMemoryMB = memory
+	if n.CPUs < count {
+		warnings = append(warnings, fmt.Sprintf("%d of %d CPUs are not offered: %s", count-n.CPUs, count, whyFewer(m)))
+	}
 	return n, warnings, nil
 }
 
-// countCPUs returns the smallest of quota, cpuset and machine.
-func countCPUs(l limits.Limits, m machine.Machine, o Options) (int, []string, error) {
-	warnings := l.Warnings
-	cpus := m.Online.Size()
+// grant returns the CPUs that may be used, and how many of them at a time.
+func grant(l limits.Limits, m machine.Machine, o Options) (cpuset.CPUSet, int, []string, error) {
+	granted := m.Online
 	if !l.Cpuset.IsEmpty() {
-		cpus = l.Cpuset.Intersection(m.Online).Size()
+		granted = granted.Intersection(l.Cpuset)
 	}
-	if cpus == 0 {
-		return 0, warnings, fmt.Errorf("%w: none of the CPUs %s of the cpuset is online (online: %s)", ErrUnusable, l.Cpuset, m.Online)
+	if granted.IsEmpty() {
+		return granted, 0, nil, fmt.Errorf("%w: none of the CPUs %s of the cpuset is online (online: %s)", ErrUnusable, l.Cpuset, m.Online)
 	}
-	if l.QuotaCPUs == nil {
-		return cpus, warnings, nil
+	var warnings []string
+	if allowed := granted.Intersection(l.Affinity); !allowed.IsEmpty() && !allowed.Equals(granted) {
+		warnings = append(warnings, fmt.Sprintf("this process may only run on the CPUs %s of %s, by its affinity", allowed, granted))
+		granted = allowed
+	}
+	if l.QuotaCPUs == nil || *l.QuotaCPUs >= float64(granted.Size()) {
+		return granted, granted.Size(), warnings, nil
 	}
 	quota := *l.QuotaCPUs
 	switch {
-	case quota >= float64(cpus):
-		return cpus, warnings, nil
 	case quota < 1 && !o.RoundUp:
-		return 0, warnings, fmt.Errorf("%w: the CPU limit is %.3g and Slurm counts whole CPUs: give the pod a CPU limit of at least 1, or pass --round-up", ErrUnusable, quota)
+		return granted, 0, warnings, fmt.Errorf("%w: the CPU limit is %.3g and Slurm counts whole CPUs: give the pod a CPU limit of at least 1, or pass --round-up", ErrUnusable, quota)
 	case quota < 1:
-		warnings = append(warnings, fmt.Sprintf("the CPU limit of %.3g is rounded up: jobs see 1 CPU and get %.0f%% of it", quota, quota*100))
-		return 1, warnings, nil
+		return granted, 1, append(warnings, fmt.Sprintf("the CPU limit of %.3g is rounded up: jobs see 1 CPU and get %.0f%% of it", quota, quota*100)), nil
 	case quota != math.Floor(quota):
 		warnings = append(warnings, fmt.Sprintf("the CPU limit of %.4g is rounded down: Slurm counts whole CPUs", quota))
 	}
-	return int(quota), warnings, nil
-}
-
-// shape gives cpus a topology. Only the whole of a regular machine has the machine's own: of a part of it
-// neither a quota nor an odd cpuset says which cores are whole, and one socket of single-threaded cores
-// promises no neighbourhood that might not be there.
-func shape(cpus int, m machine.Machine) Node {
-	n := Node{CPUs: cpus, Boards: 1, SocketsPerBoard: 1, CoresPerSocket: cpus, ThreadsPerCore: 1}
-	if cpus == m.Threads && m.Regular {
-		n.SocketsPerBoard = m.Sockets
-		n.CoresPerSocket = m.Cores / m.Sockets
-		n.ThreadsPerCore = m.Threads / m.Cores
-	}
-	return n
+	return granted, int(quota), warnings, nil
 }
 
 // realMemory returns what jobs may use, in MiB. It is never above the machine's own, because slurmd
 // measures that itself and slurmctld drains a node that has less than it claims.
 func realMemory(l limits.Limits, m machine.Machine) (int64, error) {
-	total := int64(m.MemoryBytes / mib)
-	if l.MemoryBytes == nil || *l.MemoryBytes >= m.MemoryBytes {
-		return total, nil
+	switch total := m.MemoryBytes; {
+	case l.MemoryBytes != nil && (total == 0 || *l.MemoryBytes < total):
+	case total == 0:
+		return 1, nil // Slurm's default
+	default:
+		return int64(total / mib), nil
 	}
 	limit := *l.MemoryBytes
 	if limit < minMemory {

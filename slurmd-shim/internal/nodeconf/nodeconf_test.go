@@ -10,13 +10,21 @@ import (
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/machine"
 )
 
-// big is a machine of 2 sockets, 4 cores each, 2 threads each, and 64 GiB.
+// big is a machine of 2 sockets, 4 cores each, 2 threads each, and 64 GiB. The second threads come after all
+// the first ones, as usual: CPU 9 is the sibling of CPU 1.
 func big() machine.Machine {
-	all := make([]int, 16)
-	for i := range all {
-		all[i] = i
+	m := machine.Machine{NUMANodes: 2, Boards: 1, MemoryBytes: 64 << 30}
+	for pack := range 2 {
+		var cpus []int
+		for core := range 4 {
+			first := 4*pack + core
+			m.Cores = append(m.Cores, machine.Core{CPUs: cpuset.New(first, first+8), Package: pack})
+			cpus = append(cpus, first, first+8)
+		}
+		m.Packages = append(m.Packages, cpuset.New(cpus...))
+		m.Online = m.Online.Union(cpuset.New(cpus...))
 	}
-	return machine.Machine{Sockets: 2, Cores: 8, Threads: 16, NUMANodes: 2, Regular: true, Online: cpuset.New(all...), MemoryBytes: 64 << 30}
+	return m
 }
 
 func quota(cpus float64) *float64 { return &cpus }
@@ -28,8 +36,12 @@ func flat(cpus int, mib int64) Node {
 
 func TestDerive(t *testing.T) {
 	whole := Node{CPUs: 16, Boards: 1, SocketsPerBoard: 2, CoresPerSocket: 4, ThreadsPerCore: 2, RealMemoryMB: 65536}
-	irregular := big()
-	irregular.Regular = false
+	irregular := big() // a thread of the first core is offline
+	irregular.Online = irregular.Online.Difference(cpuset.New(8))
+	irregular.Cores[0].CPUs = cpuset.New(0)
+	shaped := func(sockets, cores, threads int) Node {
+		return Node{CPUs: sockets * cores * threads, Boards: 1, SocketsPerBoard: sockets, CoresPerSocket: cores, ThreadsPerCore: threads, RealMemoryMB: 65536}
+	}
 	for name, c := range map[string]struct {
 		limits   limits.Limits
 		machine  machine.Machine
@@ -39,16 +51,34 @@ func TestDerive(t *testing.T) {
 	}{
 		"neither": {machine: big(), want: whole},
 		"neither, cores that differ": {
-			machine: irregular, want: flat(16, 65536),
+			machine: irregular, want: shaped(1, 7, 2),
+			warnings: []string{"1 of 15 CPUs are not offered: their cores have fewer threads than the others, and Slurm's nodes are regular"},
 		},
 		"quota only":        {limits: limits.Limits{QuotaCPUs: quota(4)}, machine: big(), want: flat(4, 65536)},
 		"quota of one":      {limits: limits.Limits{QuotaCPUs: quota(1)}, machine: big(), want: flat(1, 65536)},
 		"quota above":       {limits: limits.Limits{QuotaCPUs: quota(64)}, machine: big(), want: whole},
-		"cpuset only":       {limits: limits.Limits{Cpuset: cpuset.New(1, 9, 3)}, machine: big(), want: flat(3, 65536)},
-		"cpuset of all":     {limits: limits.Limits{Cpuset: big().Online}, machine: big(), want: whole},
-		"cpuset beyond":     {limits: limits.Limits{Cpuset: cpuset.New(15, 16, 17)}, machine: big(), want: flat(1, 65536)},
-		"both, quota less":  {limits: limits.Limits{QuotaCPUs: quota(2), Cpuset: cpuset.New(1, 2, 3)}, machine: big(), want: flat(2, 65536)},
-		"both, cpuset less": {limits: limits.Limits{QuotaCPUs: quota(8), Cpuset: cpuset.New(1, 2, 3)}, machine: big(), want: flat(3, 65536)},
+		"cpuset only":       {limits: limits.Limits{Cpuset: cpuset.New(1, 2, 3)}, machine: big(), want: flat(3, 65536)},
+		"one thread":        {limits: limits.Limits{Cpuset: cpuset.New(9)}, machine: big(), want: flat(1, 65536)},
+		"a core":            {limits: limits.Limits{Cpuset: cpuset.New(1, 9)}, machine: big(), want: shaped(1, 1, 2)},
+		"a socket":          {limits: limits.Limits{Cpuset: big().Packages[1]}, machine: big(), want: shaped(1, 4, 2)},
+		"two cores of each": {limits: limits.Limits{Cpuset: cpuset.New(0, 1, 4, 5, 8, 9, 12, 13)}, machine: big(), want: shaped(2, 2, 2)},
+		"first threads":     {limits: limits.Limits{Cpuset: cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)}, machine: big(), want: shaped(2, 4, 1)},
+		"three cores and one": {
+			limits: limits.Limits{Cpuset: cpuset.New(0, 1, 2, 8, 9, 10, 4, 12)}, machine: big(), want: shaped(1, 4, 2),
+		},
+		"a core and a thread": {
+			limits: limits.Limits{Cpuset: cpuset.New(0, 8, 1)}, machine: big(), want: flat(2, 65536),
+			warnings: []string{"1 of 3 CPUs are not offered: their cores have fewer threads than the others, and Slurm's nodes are regular"},
+		},
+		"affinity": {
+			limits: limits.Limits{Affinity: cpuset.New(0, 8)}, machine: big(), want: shaped(1, 1, 2),
+			warnings: []string{"this process may only run on the CPUs 0,8 of 0-15, by its affinity"},
+		},
+		"affinity of a process elsewhere": {limits: limits.Limits{Affinity: cpuset.New(99)}, machine: big(), want: whole},
+		"cpuset of all":                   {limits: limits.Limits{Cpuset: big().Online}, machine: big(), want: whole},
+		"cpuset beyond":                   {limits: limits.Limits{Cpuset: cpuset.New(15, 16, 17)}, machine: big(), want: flat(1, 65536)},
+		"both, quota less":                {limits: limits.Limits{QuotaCPUs: quota(2), Cpuset: cpuset.New(1, 2, 3)}, machine: big(), want: flat(2, 65536)},
+		"both, cpuset less":               {limits: limits.Limits{QuotaCPUs: quota(8), Cpuset: cpuset.New(1, 2, 3)}, machine: big(), want: flat(3, 65536)},
 		"quota with a fraction": {
 			limits: limits.Limits{QuotaCPUs: quota(2.5)}, machine: big(), want: flat(2, 65536),
 			warnings: []string{"the CPU limit of 2.5 is rounded down: Slurm counts whole CPUs"},
@@ -108,35 +138,4 @@ func TestDeriveUnusable(t *testing.T) {
 
 func TestConf(t *testing.T) {
 	require.Equal(t, "CPUs=3 Boards=1 SocketsPerBoard=1 CoresPerSocket=3 ThreadsPerCore=1 RealMemory=480", flat(3, 480).Conf())
-}
-
-// FuzzDerive: a node never promises more than the machine or the limits have, and its shape adds up.
-func FuzzDerive(f *testing.F) {
-	f.Add(1.5, 4, uint64(512<<20), true)
-	f.Add(0.0, 0, uint64(0), false)
-	f.Fuzz(func(t *testing.T, cpus float64, set int, mem uint64, roundUp bool) {
-		var l limits.Limits
-		if cpus > 0 {
-			l.QuotaCPUs = &cpus
-		}
-		if set > 0 {
-			l.Cpuset = cpuset.New(set%32, set%7)
-		}
-		if mem > 0 {
-			l.MemoryBytes = &mem
-		}
-		n, _, err := Derive(l, big(), Options{RoundUp: roundUp})
-		if err != nil {
-			return
-		}
-		if n.CPUs < 1 || n.CPUs > 16 || n.CPUs != n.Boards*n.SocketsPerBoard*n.CoresPerSocket*n.ThreadsPerCore {
-			t.Errorf("%+v does not add up", n)
-		}
-		if cpus > 1 && float64(n.CPUs) > cpus || set > 0 && n.CPUs > 2 {
-			t.Errorf("%+v promises more than quota %g and cpuset %s", n, cpus, l.Cpuset)
-		}
-		if n.RealMemoryMB < 1 || n.RealMemoryMB > 65536 || mem > 0 && uint64(n.RealMemoryMB)<<20 > mem {
-			t.Errorf("%+v promises more memory than %d bytes", n, mem)
-		}
-	})
 }
