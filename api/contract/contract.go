@@ -112,6 +112,9 @@ const (
 	// RunDir is a writable in-memory volume of the pod's main container, where Slurm's tools look for a
 	// configuration that slurmd fetched (RunDir/conf).
 	RunDir = "/run/slurm"
+	// NodeConf is what slurm.conf holds for one node only. slurm.conf includes it by this absolute path, so that
+	// slurmctld does not send it along and each daemon reads its own pod's.
+	NodeConf = RunDir + "/node.conf"
 	// JWTKeyPath is the copy of the JWT key that slurmctld reads.
 	JWTKeyPath = RunDir + "/keys/" + KeyJWT
 	// TerminationLog is where a process leaves its last words for the kubelet.
@@ -138,6 +141,9 @@ const ReasonPrefix = "slurmcluster: "
 // ReasonRegistering is the reason with which a node registers, drained, until the operator has seen it
 // and resumes it; resuming starts Slurm's scheduler, which registering alone does not.
 const ReasonRegistering = ReasonPrefix + "registering"
+
+// TaskBindingCores is the value of slurmd-shim's --task-binding that binds tasks to cores.
+const TaskBindingCores = "Cores"
 
 // Exit codes of slurmd-shim.
 const (

@@ -124,7 +124,7 @@ type SlurmClusterSpec struct {
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[A-Za-z][A-Za-z0-9]{0,63}$'))",message="a key of spec.config is the name of a slurm.conf parameter: letters and digits only"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].matches('^[^\\\\x00-\\\\x1f\\\\x7f#]+$'))",message="a value of spec.config is one line of text, not empty, without control characters, newlines or '#'"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k.lowerAscii() in ['accountingstoragehost','accountingstoragepass','accountingstorageport','accountingstoragetype','accountingstorageuser','authaltparameters','authalttypes','authinfo','authtype','backupaddr','backupcontroller','clustername','controladdr','controlmachine','credtype','downnodes','frontendname','include','jobacctgathertype','maxnodecount','mcsplugin','nodename','nodeset','partitionname','plugindir','plugstackconfig','proctracktype','rebootprogram','resumeprogram','returntoservice','selecttype','slurmctldhost','slurmctldlogfile','slurmctldpidfile','slurmctldport','slurmctldprimaryoffprog','slurmctldprimaryonprog','slurmdlogfile','slurmdparameters','slurmdpidfile','slurmdport','slurmdspooldir','slurmduser','slurmuser','srunportrange','statesavelocation','suspendprogram','switchtype','taskplugin','topologyplugin','treewidth','x11parameters']))",message="spec.config holds a key that the operator sets itself; remove it (docs/reference/slurm-conf.md lists these keys)"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k.lowerAscii() in ['accountingstoragehost','accountingstoragepass','accountingstorageport','accountingstoragetype','accountingstorageuser','authaltparameters','authalttypes','authinfo','authtype','backupaddr','backupcontroller','clustername','controladdr','controlmachine','credtype','downnodes','frontendname','include','jobacctgathertype','maxnodecount','mcsplugin','nodename','nodeset','partitionname','plugindir','plugstackconfig','proctracktype','rebootprogram','resumeprogram','returntoservice','selecttype','slurmctldhost','slurmctldlogfile','slurmctldpidfile','slurmctldport','slurmctldprimaryoffprog','slurmctldprimaryonprog','slurmdlogfile','slurmdparameters','slurmdpidfile','slurmdport','slurmdspooldir','slurmduser','slurmuser','srunportrange','statesavelocation','suspendprogram','switchtype','taskplugin','taskpluginparam','topologyplugin','treewidth','x11parameters']))",message="spec.config holds a key that the operator sets itself; remove it (docs/reference/slurm-conf.md lists these keys)"
 	Config map[string]ConfigValue `json:"config,omitempty"`
 }
 
@@ -143,6 +143,7 @@ type AuthSpec struct {
 }
 
 // NodeSet is a group of equal nodes.
+// +kubebuilder:validation:XValidation:rule="!has(self.taskBinding) || self.taskBinding != 'Cores' || (quantity(string(self.resources.cpu)).isInteger() && !has(self.resources.requests))",message="taskBinding: Cores needs a whole number of CPUs and no resources.requests: the kubelet gives only such pods CPUs of their own"
 type NodeSet struct {
 	// name of the set. Its nodes are <name>-0, <name>-1, ...
 	// +required
@@ -171,10 +172,27 @@ type NodeSet struct {
 	// +kubebuilder:validation:MaxItems=16
 	Features []Feature `json:"features,omitempty"`
 
+	// taskBinding says whether Slurm binds tasks to cores. Cores is for machines whose kubelet gives pods CPUs of
+	// their own (cpuManagerPolicy: static): a job's tasks get distinct cores, with their threads. A node without
+	// CPUs of its own refuses to start. None leaves it to the kernel, which serves nodes best that share CPUs.
+	// +optional
+	// +kubebuilder:default=None
+	TaskBinding TaskBinding `json:"taskBinding,omitempty"`
+
 	// template is what the pods of this set have beyond the usual.
 	// +optional
 	Template PodTemplate `json:"template,omitzero"`
 }
+
+// TaskBinding says whether Slurm binds tasks.
+// +kubebuilder:validation:Enum=None;Cores
+type TaskBinding string
+
+// Ways to bind tasks.
+const (
+	TaskBindingNone  TaskBinding = "None"
+	TaskBindingCores TaskBinding = "Cores"
+)
 
 // Feature is the name of a Slurm feature.
 // +kubebuilder:validation:MinLength=1

@@ -27,7 +27,7 @@ jobacctgathertype maxnodecount nodename nodeset partitionname plugindir plugstac
 resumeprogram returntoservice slurmctldhost slurmctldlogfile slurmctldpidfile slurmctldport slurmdlogfile
 slurmdpidfile slurmdport slurmdspooldir slurmduser slurmuser srunportrange statesavelocation suspendprogram
 treewidth switchtype mcsplugin slurmctldprimaryonprog slurmctldprimaryoffprog slurmdparameters taskplugin
-selecttype topologyplugin rebootprogram x11parameters`)
+taskpluginparam selecttype topologyplugin rebootprogram x11parameters`)
 
 func (o *Options) checkConfig() error {
 	if len(o.Config) > maxConfig {

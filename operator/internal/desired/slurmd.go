@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
@@ -44,10 +45,16 @@ func TemplateHash(c Cluster, set v1alpha1.NodeSet) string {
 }
 
 func slurmdPodSpec(c Cluster, set v1alpha1.NodeSet) *corev1ac.PodSpecApplyConfiguration {
-	return podSpec(c, set.Template).
+	spec := podSpec(c, set.Template).
 		WithTerminationGracePeriodSeconds(slurmdGrace).
 		WithContainers(slurmd(c, set)).
 		WithVolumes(diskVolume("spool"))
+	if set.TaskBinding == v1alpha1.TaskBindingCores {
+		for i := range spec.InitContainers {
+			guaranteed(&spec.InitContainers[i])
+		}
+	}
+	return spec
 }
 
 func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfiguration {
@@ -55,7 +62,7 @@ func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfigurati
 		corev1.ResourceCPU:    set.Resources.CPU,
 		corev1.ResourceMemory: set.Resources.Memory,
 	}
-	return container(c, contract.ContainerSlurmd, "slurmd").
+	return container(c, contract.ContainerSlurmd, slurmdArgs(set)...).
 		WithWorkingDir(contract.HomeDir).
 		WithPorts(corev1ac.ContainerPort().WithName("slurmd").WithContainerPort(contract.PortSlurmd)).
 		WithEnv(
@@ -65,6 +72,20 @@ func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfigurati
 		WithResources(corev1ac.ResourceRequirements().WithLimits(limits).WithRequests(requests(set.Resources, limits))).
 		WithVolumeMounts(mainMounts(c)...).
 		WithVolumeMounts(mount("spool", contract.SpoolDir))
+}
+
+func slurmdArgs(set v1alpha1.NodeSet) []string {
+	if set.TaskBinding == v1alpha1.TaskBindingCores {
+		return []string{"slurmd", "--task-binding=" + contract.TaskBindingCores}
+	}
+	return []string{"slurmd"}
+}
+
+// guaranteed gives a container resources that do not cost the pod its exclusive CPUs: those need requests that
+// are the limits in every container. munged takes far less than this.
+func guaranteed(ac *corev1ac.ContainerApplyConfiguration) {
+	list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("32Mi")}
+	ac.WithResources(corev1ac.ResourceRequirements().WithLimits(list).WithRequests(list))
 }
 
 // requests are the limits, but for what the set asks to be set aside less of.

@@ -45,9 +45,6 @@ func owned(c Cluster, address string) []parameter {
 		{"SlurmdPidFile", contract.RunDir + "/slurmd.pid"},
 		// The pod's cgroup confines a node; within it, an unprivileged slurmd can only follow processes.
 		{"ProctrackType", "proctrack/linuxproc"},
-		// Binding a pod that has a share of CPUs, not CPUs of its own, puts every pod of a machine on the
-		// same core. The kernel spreads tasks better.
-		{"TaskPlugin", "task/none"},
 		{"SelectType", "select/cons_tres"},
 		{"MaxNodeCount", fmt.Sprint(c.MaxNodes)},
 		{"ReturnToService", "2"},
@@ -56,12 +53,13 @@ func owned(c Cluster, address string) []parameter {
 	}
 }
 
-// configless makes slurmctld hand its configuration to every slurmd; a user's own SlurmctldParameters are
-// added to it.
-const (
-	configlessKey = "SlurmctldParameters"
-	configless    = "enable_configless"
-)
+// joined are parameters with a list of values, to which a user's own are added.
+var joined = []parameter{
+	// slurmctld hands its configuration to every slurmd.
+	{"SlurmctldParameters", "enable_configless"},
+	// What nodes include for themselves makes their configurations differ; slurmctld would complain of each.
+	{"DebugFlags", "NO_CONF_HASH"},
+}
 
 // defaults are parameters that a user may set differently.
 var defaults = []parameter{

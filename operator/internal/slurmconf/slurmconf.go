@@ -55,13 +55,15 @@ func Render(c Cluster) (map[string]string, error) {
 	if err := Validate(c.Config); err != nil {
 		return nil, err
 	}
-	served, err := slurmConf(c, c.ControllerIP)
+	// Binding a pod that has a share of CPUs, not CPUs of its own, puts every pod of a machine on the same
+	// core. So TaskPlugin is each pod's own matter.
+	served, err := slurmConf(c, c.ControllerIP, "Include "+contract.NodeConf)
 	if err != nil {
 		return nil, err
 	}
 	// A srun that has to wait is called back at the address it called from. From slurmctld's own pod that
 	// must be the pod itself and not the Service, whose address no srun listens on.
-	local, err := slurmConf(c, "127.0.0.1")
+	local, err := slurmConf(c, "127.0.0.1", "TaskPlugin=task/none")
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +79,7 @@ const cgroupConf = header + "CgroupPlugin=disabled\n"
 
 const header = "# Made by the SlurmCluster operator. Change the SlurmCluster object, not this file.\n"
 
-func slurmConf(c Cluster, address string) (string, error) {
+func slurmConf(c Cluster, address, taskPlugin string) (string, error) {
 	var b strings.Builder
 	b.WriteString(header)
 	for _, p := range parameters(c, address) {
@@ -86,6 +88,7 @@ func slurmConf(c Cluster, address string) (string, error) {
 		}
 		fmt.Fprintf(&b, "%s=%s\n", p.key, p.value)
 	}
+	fmt.Fprintln(&b, taskPlugin)
 	for _, n := range c.NodeSets {
 		if err := checkName("node set", n.Name); err != nil {
 			return "", err
@@ -119,9 +122,11 @@ func parameters(c Cluster, address string) []parameter {
 		}
 		list = append(list, p)
 	}
-	lower := strings.ToLower(configlessKey)
-	list = append(list, parameter{configlessKey, strings.TrimSuffix(configless+","+user[lower], ",")})
-	delete(user, lower)
+	for _, p := range joined {
+		lower := strings.ToLower(p.key)
+		list = append(list, parameter{p.key, strings.TrimSuffix(p.value+","+user[lower], ",")})
+		delete(user, lower)
+	}
 	for _, k := range slices.Sorted(maps.Keys(user)) {
 		list = append(list, parameter{known[k], user[k]})
 	}

@@ -51,11 +51,11 @@ func TestRenderGolden(t *testing.T) {
 	}
 }
 
-func TestRenderLocalDiffersOnlyInAddress(t *testing.T) {
+func TestRenderLocalDiffersOnlyInAddressAndTaskPlugin(t *testing.T) {
 	files, err := Render(cluster())
 	require.NoError(t, err)
-	assert.Equal(t, files[contract.FileSlurmConf],
-		strings.Replace(files[contract.FileSlurmConfLocal], "127.0.0.1", "10.96.0.7", 1))
+	local := strings.NewReplacer("127.0.0.1", "10.96.0.7", "TaskPlugin=task/none", "Include /run/slurm/node.conf")
+	assert.Equal(t, files[contract.FileSlurmConf], local.Replace(files[contract.FileSlurmConfLocal]))
 }
 
 func TestValidate(t *testing.T) {

@@ -19,7 +19,7 @@ var refused = []string{
 	"DownNodes", "FrontendName", "Include", "JobAcctGatherType", "MCSPlugin", "NodeName", "NodeSet",
 	"PartitionName", "PlugStackConfig", "PluginDir", "RebootProgram", "ResumeProgram",
 	"SlurmctldLogFile", "SlurmctldPrimaryOffProg", "SlurmctldPrimaryOnProg", "SlurmdLogFile",
-	"SlurmdParameters", "SuspendProgram", "SwitchType", "TopologyPlugin", "X11Parameters",
+	"SlurmdParameters", "SuspendProgram", "SwitchType", "TaskPlugin", "TaskPluginParam", "TopologyPlugin", "X11Parameters",
 }
 
 // OwnedKeys lists, sorted, the parameters that spec.config must not hold.

@@ -27,6 +27,8 @@ type Agent struct {
 	ClientDir string
 	// StateDir is slurmctld's StateSaveLocation, made with mode 0700.
 	StateDir string
+	// NodeConf is the file that slurm.conf includes for this pod.
+	NodeConf string
 	// JWTKey and JWTCopy are the mounted key and where slurmctld finds its own copy.
 	JWTKey, JWTCopy string
 	// MungeSocket is waited for before slurmctld starts.
@@ -95,6 +97,9 @@ func (a *Agent) prepare(ctx context.Context) error {
 		return err
 	}
 	if err := launch.CopyKey(a.JWTKey, a.JWTCopy); err != nil {
+		return err
+	}
+	if err := launch.NodeConf(a.NodeConf, false); err != nil {
 		return err
 	}
 	files, err := readConfig(a.Source)

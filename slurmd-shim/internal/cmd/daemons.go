@@ -44,6 +44,7 @@ func (a *app) slurmctld() *cobra.Command {
 				RunDir:      contract.RunDir,
 				ClientDir:   contract.ConfigDir,
 				StateDir:    filepath.Join(contract.StateDir, "state"),
+				NodeConf:    contract.NodeConf,
 				JWTKey:      filepath.Join(contract.KeyDir, contract.KeyJWT),
 				JWTCopy:     contract.JWTKeyPath,
 				MungeSocket: contract.MungeSocket,

@@ -68,7 +68,7 @@ func inspect() *cobra.Command {
 	c.Flags().StringVar(&where.Root, "root", "/", "directory with a machine's proc and sys")
 	c.Flags().StringVar(&where.Cgroup, "cgroup", "", "path of a cgroup to read instead of this process's own")
 	c.Flags().StringVarP(&format, "output", "o", "text", "output format: text or json")
-	c.Flags().BoolVar(&o.RoundUp, "round-up", false, roundUpHelp)
+	nodeFlags(c, &o)
 	return c
 }
 

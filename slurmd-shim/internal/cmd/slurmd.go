@@ -15,7 +15,17 @@ import (
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/nodeconf"
 )
 
-const roundUpHelp = "count a CPU limit below 1 as 1 instead of refusing it"
+// nodeFlags adds the flags that change what a node is.
+func nodeFlags(c *cobra.Command, o *nodeconf.Options) {
+	c.Flags().BoolVar(&o.RoundUp, "round-up", false, "count a CPU limit below 1 as 1 instead of refusing it")
+	c.Flags().Func("task-binding", "Cores: bind tasks to cores, which needs an exclusive cpuset; None (default): do not", func(value string) error {
+		o.Bind = value == contract.TaskBindingCores
+		if !o.Bind && value != "None" {
+			return fmt.Errorf("expected None or %s", contract.TaskBindingCores)
+		}
+		return nil
+	})
+}
 
 func (a *app) slurmd() *cobra.Command {
 	var o nodeconf.Options
@@ -26,7 +36,7 @@ func (a *app) slurmd() *cobra.Command {
 			"Reads " + contract.EnvController + " (host:port of slurmctld) and " + contract.EnvNodeFeatures + " (comma-separated).",
 		RunE: a.daemon(func(c *cobra.Command, extra []string) error { return a.runSlurmd(c, o, extra) }),
 	}
-	c.Flags().BoolVar(&o.RoundUp, "round-up", false, roundUpHelp)
+	nodeFlags(c, &o)
 	return c
 }
 
@@ -50,6 +60,9 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, extra []string) er
 	a.log.Info("node", "name", host, "limits", found.Limits, "machine", found.Machine, "node", found.Node, "warnings", found.Warnings)
 	spool := filepath.Join(contract.SpoolDir, host)
 	if err := launch.Spool(spool); err != nil {
+		return err
+	}
+	if err := launch.NodeConf(contract.NodeConf, o.Bind); err != nil {
 		return err
 	}
 	if err := launch.LinkConf(spool, filepath.Join(contract.RunDir, "conf")); err != nil {

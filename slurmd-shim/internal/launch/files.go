@@ -78,6 +78,17 @@ func Spool(dir string) error {
 	return nil
 }
 
+// NodeConf writes what slurm.conf includes in this pod only. Task plugins are the whole cluster's in slurm.conf,
+// but a node whose CPUs are its own binds tasks and one that shares them must not. A node that binds has CPUs
+// set aside that it may not use, on which slurmd would try to run itself without SlurmdOffSpec.
+func NodeConf(path string, bind bool) error {
+	content := "TaskPlugin=task/none\n"
+	if bind {
+		content = "TaskPlugin=task/affinity\nTaskPluginParam=Cores,SlurmdOffSpec\n"
+	}
+	return WriteFile(path, []byte(content), 0o644)
+}
+
 // LinkConf makes link, where Slurm's commands look, point to the configuration that slurmd will fetch into
 // its spool directory. slurmd does so itself only where it owns the directory of the link, which it does not
 // own when that is a volume.

@@ -28,6 +28,8 @@ const (
 type Options struct {
 	// RoundUp makes a quota below one CPU count as one CPU instead of being refused.
 	RoundUp bool
+	// Bind is for nodes whose tasks Slurm binds to cores: it needs CPUs of one's own.
+	Bind bool
 }
 
 // Node is what Slurm is told. The five topology numbers belong together: slurmd replaces all of what it
@@ -58,10 +60,17 @@ func Derive(l limits.Limits, m machine.Machine, o Options) (Node, []string, erro
 	if err != nil {
 		return Node{}, warnings, err
 	}
-	n := shape(granted, count, m)
+	n, offered := shape(granted, count, m), 0
+	if o.Bind {
+		if n, offered, err = bound(granted, count, l, m); err != nil {
+			return Node{}, warnings, err
+		}
+	} else {
+		offered = n.CPUs
+	}
 	n.RealMemoryMB = memory
-	if n.CPUs < count {
-		warnings = append(warnings, fmt.Sprintf("%d of %d CPUs are not offered: %s", count-n.CPUs, count, whyFewer(m)))
+	if offered < count {
+		warnings = append(warnings, fmt.Sprintf("%d of %d CPUs are not offered: %s", count-offered, count, whyFewer(m)))
 	}
 	return n, warnings, nil
 }
@@ -115,6 +124,10 @@ func realMemory(l limits.Limits, m machine.Machine) (int64, error) {
 
 // Conf returns the node in the syntax of slurmd's --conf.
 func (n Node) Conf() string {
-	return fmt.Sprintf("CPUs=%d Boards=%d SocketsPerBoard=%d CoresPerSocket=%d ThreadsPerCore=%d RealMemory=%d",
+	conf := fmt.Sprintf("CPUs=%d Boards=%d SocketsPerBoard=%d CoresPerSocket=%d ThreadsPerCore=%d RealMemory=%d",
 		n.CPUs, n.Boards, n.SocketsPerBoard, n.CoresPerSocket, n.ThreadsPerCore, n.RealMemoryMB)
+	if n.CPUSpecList != "" {
+		conf += " CPUSpecList=" + n.CPUSpecList
+	}
+	return conf
 }

@@ -139,3 +139,47 @@ func TestDeriveUnusable(t *testing.T) {
 func TestConf(t *testing.T) {
 	require.Equal(t, "CPUs=3 Boards=1 SocketsPerBoard=1 CoresPerSocket=3 ThreadsPerCore=1 RealMemory=480", flat(3, 480).Conf())
 }
+
+// TestBound: Slurm's numbers count the threads of a core one after the other, whatever the kernel's are.
+func TestBound(t *testing.T) {
+	whole := Node{CPUs: 16, Boards: 1, SocketsPerBoard: 2, CoresPerSocket: 4, ThreadsPerCore: 2, RealMemoryMB: 65536}
+	odd := big()
+	odd.Cores[7].CPUs = cpuset.New(7)
+	odd.Online = odd.Online.Difference(cpuset.New(15))
+	sparse := big()
+	sparse.Online = sparse.Online.Difference(cpuset.New(0, 8))
+	sparse.Cores, sparse.Packages = sparse.Cores[4:], sparse.Packages[1:]
+	sparse.Online = sparse.Packages[0]
+	for i := range sparse.Cores {
+		sparse.Cores[i].Package = 0
+	}
+	for name, c := range map[string]struct {
+		limits     limits.Limits
+		machine    machine.Machine
+		aside, err string
+	}{
+		"two cores":           {limits: limits.Limits{Cpuset: cpuset.New(1, 9, 4, 12)}, machine: big(), aside: "0-1,4-7,10-15"},
+		"with quota as large": {limits: limits.Limits{Cpuset: cpuset.New(0, 8), QuotaCPUs: quota(2)}, machine: big(), aside: "2-15"},
+		"a core and a thread": {limits: limits.Limits{Cpuset: cpuset.New(1, 9, 4)}, machine: big(), aside: "0-1,4-15"},
+		"quota":               {limits: limits.Limits{QuotaCPUs: quota(4)}, machine: big(), err: "there is a quota of 4 CPUs on the CPUs 0-15, so they are shared"},
+		"shared pool":         {limits: limits.Limits{Cpuset: cpuset.New(1, 9, 4, 12), QuotaCPUs: quota(2)}, machine: big(), err: "there is a quota of 2 CPUs on the CPUs 1,4,9,12"},
+		"no cpuset":           {machine: big(), err: "the cpuset is the whole machine"},
+		"threads only":        {limits: limits.Limits{Cpuset: cpuset.New(0, 1)}, machine: big(), err: "of no core all 2 threads are in the cpuset 0-1"},
+		"irregular":           {limits: limits.Limits{Cpuset: cpuset.New(1, 9)}, machine: odd, err: "the machine is not regular"},
+		"sparse":              {limits: limits.Limits{Cpuset: cpuset.New(4, 12)}, machine: sparse, err: "CPUs are numbered up to 15 and only 8 are online"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, _, err := Derive(c.limits, c.machine, Options{Bind: true})
+			if c.err != "" {
+				require.ErrorIs(t, err, ErrUnusable)
+				require.ErrorContains(t, err, c.err)
+				return
+			}
+			require.NoError(t, err)
+			want := whole
+			want.CPUSpecList = c.aside
+			require.Equal(t, want, n)
+			require.Contains(t, n.Conf(), " CPUSpecList="+c.aside)
+		})
+	}
+}

@@ -121,6 +121,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: resources
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.NodeResources
+    - name: taskBinding
+      type:
+        namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.TaskBinding
+      default: None
     - name: template
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.PodTemplate
@@ -361,6 +365,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: slurmVersion
       type:
         scalar: string
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.TaskBinding
+  scalar: string
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.Tenancy
   scalar: string
 - name: io.k8s.api.core.v1.Affinity

@@ -20,15 +20,11 @@ func newUp(s *settings) *cobra.Command {
 		Short: "Build what is missing, start what does not run, and wait until a pod runs",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			options := layout.Options{CPUManagerPolicy: policy, ReservedCPUs: reserved}
-			if policy == "static" && reserved == "" {
-				options.ReservedCPUs = "0" // the static policy insists on some
-			}
-			return up(command.Context(), s, options)
+			return up(command.Context(), s, layout.Options{CPUManagerPolicy: policy, ReservedCPUs: reserved})
 		},
 	}
 	command.Flags().StringVar(&policy, "cpu-manager-policy", "none", "the kubelet's CPU manager policy: none or static")
-	command.Flags().StringVar(&reserved, "reserved-cpus", "", `CPUs that no pod gets exclusively, such as 0-1 (static policy: default "0")`)
+	command.Flags().StringVar(&reserved, "reserved-cpus", "", `CPUs that no pod gets exclusively, such as 0-1 (static policy: default one)`)
 	return command
 }
 

@@ -42,8 +42,13 @@ func kubeletConfig(o layout.Options) object {
 		},
 		"cpuManagerPolicy": o.CPUManagerPolicy,
 	}
-	if o.ReservedCPUs != "" {
+	switch {
+	case o.ReservedCPUs != "":
 		config["reservedSystemCPUs"] = o.ReservedCPUs
+	case o.CPUManagerPolicy == "static":
+		// The policy insists on some. Of a tenth of a CPU it keeps one whole CPU from being given away, and all but
+		// the tenth of that one stay for pods that share.
+		config["systemReserved"] = map[string]string{"cpu": "100m"}
 	}
 	return config
 }

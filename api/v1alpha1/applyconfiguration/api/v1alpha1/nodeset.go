@@ -22,6 +22,10 @@ type NodeSetApplyConfiguration struct {
 	Resources *NodeResourcesApplyConfiguration `json:"resources,omitempty"`
 	// features are Slurm features (constraints) of the nodes. The set's own name is always one.
 	Features []apiv1alpha1.Feature `json:"features,omitempty"`
+	// taskBinding says whether Slurm binds tasks to cores. Cores is for machines whose kubelet gives pods CPUs of
+	// their own (cpuManagerPolicy: static): a job's tasks get distinct cores, with their threads. A node without
+	// CPUs of its own refuses to start. None leaves it to the kernel, which serves nodes best that share CPUs.
+	TaskBinding *apiv1alpha1.TaskBinding `json:"taskBinding,omitempty"`
 	// template is what the pods of this set have beyond the usual.
 	Template *PodTemplateApplyConfiguration `json:"template,omitempty"`
 }
@@ -63,6 +67,14 @@ func (b *NodeSetApplyConfiguration) WithFeatures(values ...apiv1alpha1.Feature) 
 	for i := range values {
 		b.Features = append(b.Features, values[i])
 	}
+	return b
+}
+
+// WithTaskBinding sets the TaskBinding field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TaskBinding field is set to the value of the last call.
+func (b *NodeSetApplyConfiguration) WithTaskBinding(value apiv1alpha1.TaskBinding) *NodeSetApplyConfiguration {
+	b.TaskBinding = &value
 	return b
 }
 
