@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# test.sh [unit|e2e|bench]...: unit tests, then API and end-to-end tests on a real Kubernetes; all but bench if
+# test.sh [unit|e2e|exclusive|bench]...: unit tests, then API and end-to-end tests on a real Kubernetes; all but bench if
 # none is named.
 . "$(dirname "$0")/lib.sh"
-[ $# -gt 0 ] || set -- unit e2e
+[ $# -gt 0 ] || set -- unit e2e exclusive
 step "Packages" hack/packages.sh
 
 prepared=
@@ -29,12 +29,22 @@ for part in "$@"; do
       prepare
       step "API and end-to-end tests" go test -tags e2e -count=1 -timeout 30m -parallel "${E2E_PARALLEL:-6}" ./e2e/suite/...
       ;;
+    exclusive)
+      # The kubelet's static CPU manager cannot be switched on while it runs, and other tests share CPUs.
+      prepare
+      [ -n "$LOCAL" ] || { echo "exclusive CPUs are tested on the local Kubernetes only"; continue; }
+      step "Kubernetes with exclusive CPUs" eval '"$BIN/localkube" down && "$BIN/localkube" up --cpu-manager-policy static'
+      images trixie forky
+      step "Operator" hack/install.sh
+      step "End-to-end tests of exclusive CPUs" go test -tags e2e -count=1 -timeout 10m -parallel 1 -run TestBinding ./e2e/suite
+      step "Stop the Kubernetes with exclusive CPUs" "$BIN/localkube" down
+      ;;
     bench)
       prepare
       step "Benchmarks" go run ./e2e/bench
       ;;
     *)
-      echo "test.sh: $part is none of unit, e2e, bench" >&2
+      echo "test.sh: $part is none of unit, e2e, exclusive, bench" >&2
       exit 2
       ;;
   esac

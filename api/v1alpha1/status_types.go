@@ -40,6 +40,8 @@ const (
 	ReasonPodsRefused = "PodsRefused"
 	// ReasonContainerFailing: a container of a pod ends again and again.
 	ReasonContainerFailing = "ContainerFailing"
+	// ReasonNodeUnusable: what Kubernetes grants a pod makes no node that Slurm could use as it was asked for.
+	ReasonNodeUnusable = "NodeUnusable"
 	// ReasonNameConflict: an object that the cluster needs exists already and belongs to somebody else.
 	ReasonNameConflict = "NameConflict"
 	// ReasonApplyFailed: the API server refused an object that the cluster needs.

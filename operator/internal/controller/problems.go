@@ -116,8 +116,11 @@ func containerProblem(pod *corev1.Pod, c *corev1.ContainerStatus, now time.Time)
 
 // reasonOfExit knows the shim's exit codes.
 func reasonOfExit(container string, code int32) string {
-	if container == contract.ContainerSlurmctld && code == contract.ExitConfig {
+	switch {
+	case container == contract.ContainerSlurmctld && code == contract.ExitConfig:
 		return v1alpha1.ReasonInvalidConfig
+	case container == contract.ContainerSlurmd && code == contract.ExitUnusable:
+		return v1alpha1.ReasonNodeUnusable
 	}
 	return v1alpha1.ReasonContainerFailing
 }
