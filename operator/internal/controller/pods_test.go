@@ -53,7 +53,8 @@ func TestPodProblems(t *testing.T) {
 		{"image", podWith(contract.ContainerSlurmd, waiting("ImagePullBackOff"), never), v1alpha1.ReasonImageUnavailable, "example.org/x"},
 		{"cannot start", podWith(contract.ContainerSlurmd, waiting("CreateContainerConfigError"), never), v1alpha1.ReasonContainerFailing, "cannot start: why"},
 		{"ended", podWith(contract.ContainerMunged, terminated(137, ""), never), v1alpha1.ReasonContainerFailing, "exit code 137"},
-		{"loops", podWith(contract.ContainerSlurmd, waiting("CrashLoopBackOff"), terminated(2, "a\nno usable node")), v1alpha1.ReasonContainerFailing, "no usable node"},
+		{"loops", podWith(contract.ContainerSlurmd, waiting("CrashLoopBackOff"), terminated(1, "a\nbroken")), v1alpha1.ReasonContainerFailing, "broken"},
+		{"unusable", podWith(contract.ContainerSlurmd, waiting("CrashLoopBackOff"), terminated(contract.ExitUnusable, "a\nno usable node")), v1alpha1.ReasonNodeUnusable, "no usable node"},
 		{"bad configuration", podWith(contract.ContainerSlurmctld, waiting("CrashLoopBackOff"), terminated(contract.ExitConfig, "line 3")), v1alpha1.ReasonInvalidConfig, "line 3"},
 	}
 	for _, tt := range tests {
