@@ -21,9 +21,10 @@ const (
 	pollEvery = 100 * time.Millisecond
 )
 
-// way is one way to get something that runs: what is timed, and what removes it again.
+// way is one way to get something done: what is timed, what must be there before, and what removes it again.
 type way struct {
 	name, title string
+	prepare     func(context.Context) error
 	start       func(context.Context) error
 	remove      func(context.Context) error
 	took        []time.Duration
@@ -54,6 +55,8 @@ func newBench(ctx context.Context, image string) (*bench, error) {
 		{name: "a", title: "kubectl create slurmcluster, then srun", start: b.create, remove: b.deleteCluster},
 		{name: "b", title: "the same by hand-written manifests", start: manual.apply, remove: manual.delete},
 		{name: "c", title: "a bare pod of two containers to Ready", start: b.bare, remove: b.deleteBare},
+		{name: "d", title: "a busy job on each of two nodes of one CPU", prepare: b.create, start: b.busyJobs, remove: b.deleteCluster},
+		{name: "e", title: "the same in two bare pods", prepare: b.startPair, start: b.busyPods, remove: b.deletePair},
 	}
 	return b, manual.prepare(ctx)
 }
@@ -77,6 +80,11 @@ func (b *bench) measure(ctx context.Context, runs int) error {
 func (b *bench) once(ctx context.Context, w *way) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, runLimit)
 	defer cancel()
+	if w.prepare != nil {
+		if err := w.prepare(ctx); err != nil {
+			return 0, err
+		}
+	}
 	start := time.Now()
 	if err := w.start(ctx); err != nil {
 		return 0, err

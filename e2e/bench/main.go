@@ -51,5 +51,8 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	return b.print(ctx, os.Stdout, o.runs)
+	if err := b.print(ctx, os.Stdout, o.runs); err != nil {
+		return err
+	}
+	return shim(ctx, os.Stdout, o.runs)
 }

@@ -15,7 +15,7 @@ import (
 var bars = []struct {
 	over, under string
 	most        float64
-}{{"a", "b", 1.3}, {"a", "c", 3}}
+}{{"a", "b", 1.3}, {"a", "c", 3}, {"d", "e", 1.05}}
 
 // print writes the figures, their ratios and what they were measured on.
 func (b *bench) print(ctx context.Context, out io.Writer, runs int) error {
@@ -38,7 +38,7 @@ func (b *bench) print(ctx context.Context, out io.Writer, runs int) error {
 	}
 	fmt.Fprintln(table, "\nratio\t\tmeasured\tat most")
 	for _, bar := range bars {
-		fmt.Fprintf(table, "%s/%s\t\t%.2f\t%.1f\n", bar.over, bar.under, medians[bar.over]/medians[bar.under], bar.most)
+		fmt.Fprintf(table, "%s/%s\t\t%.2f\t%.2f\n", bar.over, bar.under, medians[bar.over]/medians[bar.under], bar.most)
 	}
 	return table.Flush()
 }
