@@ -25,8 +25,15 @@ HWLOC_FSROOT=$dir HWLOC_COMPONENTS=-x86 SLURM_CONF=/dev/null slurmd -C 2>/dev/nu
 slurmd-shim inspect --root "$dir" --cgroup / -o json
 rm -r "$dir"`
 
+// accept makes a node of a shape, and prints how many CPUs slurmctld takes it to have: it corrects a number that
+// does not fit.
+const accept = `set -e; scontrol create NodeName=try State=FUTURE RealMemory=1 "$@"
+scontrol --future --oneliner show node try | grep -o 'CPUTot=[0-9]*'
+scontrol delete NodeName=try`
+
 // TestSlurmdAgreesAboutCaptures: the real slurmd, of every version, still says of captured machines what the unit
-// tests compare with, and the shim in the same image what slurmd says wherever slurmd's numbers fit together.
+// tests compare with, and the shim in the same image what slurmd says wherever slurmd's numbers fit together. And
+// slurmctld takes what the shim says of every machine as it is.
 func TestSlurmdAgreesAboutCaptures(t *testing.T) {
 	said, err := os.ReadFile(filepath.Join(captures, "slurmd.txt"))
 	require.NoError(t, err)
@@ -47,11 +54,14 @@ func TestSlurmdAgreesAboutCaptures(t *testing.T) {
 			}
 			require.NoError(e, json.Unmarshal([]byte(report), &shim), "%s: %s", name, report)
 			n := shim.Node
+			told := fmt.Sprintf(shape5, n.CPUs, n.Boards, n.SocketsPerBoard, n.CoresPerSocket, n.ThreadsPerCore)
+			taken := c.Run(append([]string{"bash", "-c", accept, "accept"}, strings.Fields(told)...)...)
+			require.Equal(e, fmt.Sprintf("CPUTot=%d", n.CPUs), taken, name)
 			var cpus, boards, sockets, cores, threads int
 			_, err = fmt.Sscanf(want, shape5, &cpus, &boards, &sockets, &cores, &threads)
 			require.NoError(e, err, want)
 			if cpus == boards*sockets*cores*threads {
-				require.Equal(e, want, fmt.Sprintf(shape5, n.CPUs, n.Boards, n.SocketsPerBoard, n.CoresPerSocket, n.ThreadsPerCore), name)
+				require.Equal(e, want, told, name)
 			}
 		}
 	})
