@@ -31,6 +31,9 @@ const (
 	AnnotationConfigHash = "slurmcluster.dev/config-hash"
 )
 
+// AnnotationGres lists the names of the generic resources that a slurmd pod offers, with commas between.
+const AnnotationGres = "slurmcluster.dev/gres"
+
 // Container names.
 const (
 	ContainerSlurmctld  = "slurmctld"
@@ -115,6 +118,8 @@ const (
 	// NodeConf is what slurm.conf holds for one node only. slurm.conf includes it by this absolute path, so that
 	// slurmctld does not send it along and each daemon reads its own pod's.
 	NodeConf = RunDir + "/node.conf"
+	// GresConf holds the devices of one node, and is included by gres.conf as NodeConf is by slurm.conf.
+	GresConf = RunDir + "/gres.conf"
 	// JWTKeyPath is the copy of the JWT key that slurmctld reads.
 	JWTKeyPath = RunDir + "/keys/" + KeyJWT
 	// TerminationLog is where a process leaves its last words for the kubelet.
@@ -132,6 +137,8 @@ const (
 	FileSlurmConf      = "slurm.conf"
 	FileSlurmConfLocal = "slurm-local.conf"
 	FileCgroupConf     = "cgroup.conf"
+	// FileGresConf is there in clusters with generic resources only.
+	FileGresConf = "gres.conf"
 )
 
 // ReasonPrefix starts the reason of every drain or down that the operator sets. A node with another
@@ -141,6 +148,10 @@ const ReasonPrefix = "slurmcluster: "
 // ReasonRegistering is the reason with which a node registers, drained, until the operator has seen it
 // and resumes it; resuming starts Slurm's scheduler, which registering alone does not.
 const ReasonRegistering = ReasonPrefix + "registering"
+
+// GresGPU is Slurm's name of GPUs, the one generic resource whose devices slurmd-shim finds without being told their
+// files.
+const GresGPU = "gpu"
 
 // TaskBindingCores is the value of slurmd-shim's --task-binding that binds tasks to cores.
 const TaskBindingCores = "Cores"

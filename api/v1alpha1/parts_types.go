@@ -21,7 +21,52 @@ type NodeResources struct {
 	// share a machine's CPUs slow each other down when all are busy. Default: all of cpu and memory.
 	// +optional
 	Requests ResourceRequests `json:"requests,omitzero"`
+
+	// devices are GPUs and other devices that Kubernetes' device plugins give the node. Jobs ask for them as
+	// Slurm's generic resources (GRES): sbatch --gres=gpu:1.
+	// +optional
+	// +listType=map
+	// +listMapKey=resource
+	// +kubebuilder:validation:MaxItems=8
+	Devices []Device `json:"devices,omitempty"`
 }
+
+// Device is an extended resource of Kubernetes that becomes a generic resource of Slurm.
+type Device struct {
+	// resource is the name under which Kubernetes knows the device, such as nvidia.com/gpu.
+	// +required
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	Resource string `json:"resource"`
+
+	// count is how many of them each node has.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1024
+	Count int32 `json:"count,omitempty"`
+
+	// gres is Slurm's name of it. Default: gpu for the GPUs of known vendors, otherwise the part of resource after
+	// the slash, in lower case and with '_' for what Slurm does not take.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9_]*$`
+	// +kubebuilder:validation:XValidation:rule="!(self in ['mps', 'shard', 'craynetwork'])",message="mps, shard and craynetwork have meanings of their own in Slurm; choose another name"
+	Gres string `json:"gres,omitempty"`
+
+	// files are patterns of the device files in the pod, such as /dev/xclmgmt*; a device with files is offered as
+	// often as there are files. GPUs are found without.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Files []DeviceFile `json:"files,omitempty"`
+}
+
+// DeviceFile is a pattern of names of device files.
+// +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:Pattern=`^/dev/[-A-Za-z0-9_./*?\[\]]+$`
+type DeviceFile string
 
 // ResourceRequests are what Kubernetes sets aside for a node.
 type ResourceRequests struct {

@@ -124,7 +124,7 @@ type SlurmClusterSpec struct {
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[A-Za-z][A-Za-z0-9]{0,63}$'))",message="a key of spec.config is the name of a slurm.conf parameter: letters and digits only"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].matches('^[^\\\\x00-\\\\x1f\\\\x7f#]+$'))",message="a value of spec.config is one line of text, not empty, without control characters, newlines or '#'"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k.lowerAscii() in ['accountingstoragehost','accountingstoragepass','accountingstorageport','accountingstoragetype','accountingstorageuser','authaltparameters','authalttypes','authinfo','authtype','backupaddr','backupcontroller','clustername','controladdr','controlmachine','credtype','downnodes','frontendname','include','jobacctgathertype','maxnodecount','mcsplugin','nodename','nodeset','partitionname','plugindir','plugstackconfig','proctracktype','rebootprogram','resumeprogram','returntoservice','selecttype','slurmctldhost','slurmctldlogfile','slurmctldpidfile','slurmctldport','slurmctldprimaryoffprog','slurmctldprimaryonprog','slurmdlogfile','slurmdparameters','slurmdpidfile','slurmdport','slurmdspooldir','slurmduser','slurmuser','srunportrange','statesavelocation','suspendprogram','switchtype','taskplugin','taskpluginparam','topologyplugin','treewidth','x11parameters']))",message="spec.config holds a key that the operator sets itself; remove it (docs/reference/slurm-conf.md lists these keys)"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k.lowerAscii() in ['accountingstoragehost','accountingstoragepass','accountingstorageport','accountingstoragetype','accountingstorageuser','authaltparameters','authalttypes','authinfo','authtype','backupaddr','backupcontroller','clustername','controladdr','controlmachine','credtype','downnodes','frontendname','grestypes','include','jobacctgathertype','maxnodecount','mcsplugin','nodename','nodeset','partitionname','plugindir','plugstackconfig','proctracktype','rebootprogram','resumeprogram','returntoservice','selecttype','slurmctldhost','slurmctldlogfile','slurmctldpidfile','slurmctldport','slurmctldprimaryoffprog','slurmctldprimaryonprog','slurmdlogfile','slurmdparameters','slurmdpidfile','slurmdport','slurmdspooldir','slurmduser','slurmuser','srunportrange','statesavelocation','suspendprogram','switchtype','taskplugin','taskpluginparam','topologyplugin','treewidth','x11parameters']))",message="spec.config holds a key that the operator sets itself; remove it (docs/reference/slurm-conf.md lists these keys)"
 	Config map[string]ConfigValue `json:"config,omitempty"`
 }
 
@@ -178,6 +178,13 @@ type NodeSet struct {
 	// +optional
 	// +kubebuilder:default=None
 	TaskBinding TaskBinding `json:"taskBinding,omitempty"`
+
+	// runtimeClassName is the RuntimeClass of the pods, such as nvidia where GPUs need it. Default: the cluster's own
+	// runtime.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	RuntimeClassName string `json:"runtimeClassName,omitempty"`
 
 	// template is what the pods of this set have beyond the usual.
 	// +optional

@@ -24,6 +24,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ControllerSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ControllerStorage"):
 		return &apiv1alpha1.ControllerStorageApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Device"):
+		return &apiv1alpha1.DeviceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Endpoints"):
 		return &apiv1alpha1.EndpointsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EnvVar"):

@@ -22,7 +22,7 @@ var (
 // operatorKeys are the parameters that the operator sets. Slurm does not tell upper from lower case.
 var operatorKeys = strings.Fields(`accountingstoragehost accountingstoragepass accountingstorageport
 accountingstoragetype accountingstorageuser authaltparameters authalttypes authinfo authtype
-clustername controlmachine controladdr backupcontroller backupaddr credtype downnodes frontendname include
+clustername controlmachine controladdr backupcontroller backupaddr credtype downnodes frontendname grestypes include
 jobacctgathertype maxnodecount nodename nodeset partitionname plugindir plugstackconfig proctracktype
 resumeprogram returntoservice slurmctldhost slurmctldlogfile slurmctldpidfile slurmctldport slurmdlogfile
 slurmdpidfile slurmdport slurmdspooldir slurmduser slurmuser srunportrange statesavelocation suspendprogram

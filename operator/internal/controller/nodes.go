@@ -63,7 +63,7 @@ func (s *scope) runNodes(ctx context.Context) error {
 	}
 	refused := map[string]bool{}
 	for _, step := range nodeplan.Make(o) {
-		if step.Action == nodeplan.CreatePod && refused[step.Set] {
+		if step.Action == nodeplan.CreatePod && (refused[step.Set] || s.tooEarly(step)) {
 			continue
 		}
 		err := s.run(ctx, step)
@@ -80,6 +80,15 @@ func (s *scope) runNodes(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// tooEarly tells whether a node would register devices that slurmctld has not heard of yet.
+func (s *scope) tooEarly(step nodeplan.Step) bool {
+	early := s.known && s.agent.RunningHash != s.configHash && desired.HasDevices(s.want, step.Set)
+	if early {
+		s.workOn("node %s waits until slurmctld knows its devices", step.Node)
+	}
+	return early
 }
 
 // run carries out one step.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -102,6 +103,9 @@ func (s *scope) readPods(ctx context.Context) error {
 		switch {
 		case pod.Labels[contract.LabelRole] == contract.RoleSlurmd && s.want.OwnedBy(pod):
 			s.slurmdPods = append(s.slurmdPods, *pod)
+			if list := pod.Annotations[contract.AnnotationGres]; list != "" {
+				s.want.GresInUse = append(s.want.GresInUse, strings.Split(list, ",")...)
+			}
 		case pod.Name == s.want.ControllerPodName():
 			s.controllerPod = pod
 		}

@@ -20,6 +20,8 @@ type Cluster struct {
 	DefaultImage string
 	// ControllerIP is the IP of the controller Service; slurmds and configuration need it.
 	ControllerIP string
+	// GresInUse are the generic resources of slurmd pods that are there, wanted still or not.
+	GresInUse []string
 }
 
 // ControllerName is the name of the controller's StatefulSet and Service.

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -48,6 +49,11 @@ func full() Cluster {
 	s.NodeSets[0].Template = template
 	s.NodeSets[0].Replicas = ptr.To[int32](3)
 	s.NodeSets[0].Features = []v1alpha1.Feature{"avx", "cpu"}
+	s.NodeSets[0].RuntimeClassName = "nvidia"
+	s.NodeSets[0].Resources.Devices = []v1alpha1.Device{
+		{Resource: "nvidia.com/gpu", Count: 2}, {Resource: "amd.com/gpu", Count: 1},
+		{Resource: "xilinx.com/fpga-U250.x", Count: 1, Files: []v1alpha1.DeviceFile{"/dev/xclmgmt*", "/dev/xfpga/*"}},
+	}
 	s.NodeSets[0].Resources.Requests = v1alpha1.ResourceRequests{CPU: ptr.To(resource.MustParse("100m")), Memory: ptr.To(resource.MustParse("64Mi"))}
 	s.Controller = v1alpha1.ControllerSpec{
 		Storage:   &v1alpha1.ControllerStorage{Size: resource.MustParse("1Gi"), StorageClassName: ptr.To("fast"), Keep: true},
@@ -127,4 +133,31 @@ func TestOwnedBy(t *testing.T) {
 	mine := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "0-1-2", Controller: ptr.To(true)}}}}
 	assert.True(t, c.OwnedBy(mine))
 	assert.False(t, c.OwnedBy(&corev1.Pod{}))
+}
+
+func TestGresName(t *testing.T) {
+	for resource, want := range map[string]string{
+		"nvidia.com/gpu": "gpu", "nvidia.com/gpu.shared": "gpu", "nvidia.com/mig-1g.5gb": "gpu", "amd.com/gpu": "gpu",
+		"gpu.intel.com/i915": "gpu", "habana.ai/gaudi": "gpu", "example.com/gpu-a": "gpu",
+		"xilinx.com/fpga-U250": "fpga_u250", "rdma/hca_shared_devices_a": "hca_shared_devices_a", "example.com/0x": "device_0x",
+		"example.com/" + strings.Repeat("a", 63): strings.Repeat("a", 32),
+	} {
+		assert.Equal(t, want, GresName(v1alpha1.Device{Resource: resource}), resource)
+	}
+	assert.Equal(t, "mine", GresName(v1alpha1.Device{Resource: "nvidia.com/gpu", Gres: "mine"}))
+}
+
+// TestGresTypes: what pods that are there offer is known to Slurm until they are gone.
+func TestGresTypes(t *testing.T) {
+	c := small()
+	files, err := ConfigFiles(c)
+	require.NoError(t, err)
+	require.NotContains(t, files, contract.FileGresConf)
+	require.NotContains(t, files[contract.FileSlurmConf], "GresTypes")
+	c = full()
+	c.GresInUse = []string{"gpu", "old"}
+	files, err = ConfigFiles(c)
+	require.NoError(t, err)
+	require.Contains(t, files, contract.FileGresConf)
+	require.Contains(t, files[contract.FileSlurmConf], "\nGresTypes=fpga_u250_x,gpu,old\n")
 }

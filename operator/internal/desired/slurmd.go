@@ -22,13 +22,17 @@ const slurmdGrace = 10
 // SlurmdPod is a node: slurmd with munged beside it.
 func SlurmdPod(c Cluster, set v1alpha1.NodeSet, index int) *corev1ac.PodApplyConfiguration {
 	node := NodeName(set.Name, index)
+	annotations := map[string]string{
+		"kubectl.kubernetes.io/default-container": contract.ContainerSlurmd,
+		contract.AnnotationTemplateHash:           TemplateHash(c, set),
+	}
+	if list := names(gresOf(set)); len(list) > 0 {
+		annotations[contract.AnnotationGres] = strings.Join(list, ",")
+	}
 	labels := c.labels(contract.RoleSlurmd, contract.LabelNodeSet, set.Name, contract.LabelNode, node)
 	return corev1ac.Pod(c.PodName(set.Name, index), c.Object.Namespace).
 		WithLabels(merged(set.Template.Labels, labels)).
-		WithAnnotations(merged(set.Template.Annotations, map[string]string{
-			"kubectl.kubernetes.io/default-container": contract.ContainerSlurmd,
-			contract.AnnotationTemplateHash:           TemplateHash(c, set),
-		})).
+		WithAnnotations(merged(set.Template.Annotations, annotations)).
 		WithOwnerReferences(c.owner()).
 		WithSpec(slurmdPodSpec(c, set).WithHostname(node))
 }
@@ -49,6 +53,9 @@ func slurmdPodSpec(c Cluster, set v1alpha1.NodeSet) *corev1ac.PodSpecApplyConfig
 		WithTerminationGracePeriodSeconds(slurmdGrace).
 		WithContainers(slurmd(c, set)).
 		WithVolumes(diskVolume("spool"))
+	if set.RuntimeClassName != "" {
+		spec.WithRuntimeClassName(set.RuntimeClassName)
+	}
 	if set.TaskBinding == v1alpha1.TaskBindingCores {
 		for i := range spec.InitContainers {
 			guaranteed(&spec.InitContainers[i])
@@ -62,6 +69,7 @@ func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfigurati
 		corev1.ResourceCPU:    set.Resources.CPU,
 		corev1.ResourceMemory: set.Resources.Memory,
 	}
+	addDevices(limits, set)
 	return container(c, contract.ContainerSlurmd, slurmdArgs(set)...).
 		WithWorkingDir(contract.HomeDir).
 		WithPorts(corev1ac.ContainerPort().WithName("slurmd").WithContainerPort(contract.PortSlurmd)).
@@ -75,10 +83,14 @@ func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfigurati
 }
 
 func slurmdArgs(set v1alpha1.NodeSet) []string {
+	args := []string{"slurmd"}
 	if set.TaskBinding == v1alpha1.TaskBindingCores {
-		return []string{"slurmd", "--task-binding=" + contract.TaskBindingCores}
+		args = append(args, "--task-binding="+contract.TaskBindingCores)
 	}
-	return []string{"slurmd"}
+	for _, g := range gresOf(set) {
+		args = append(args, g.flag())
+	}
+	return args
 }
 
 // guaranteed gives a container resources that do not cost the pod its exclusive CPUs: those need requests that

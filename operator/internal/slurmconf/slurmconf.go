@@ -26,6 +26,8 @@ type Cluster struct {
 	NodeSets []NodeSet
 	// Partitions are the queues, at least one.
 	Partitions []Partition
+	// GresTypes are the names of the nodes' generic resources.
+	GresTypes []string
 	// Config holds further parameters of slurm.conf, as the user wrote them.
 	Config map[string]string
 }
@@ -50,7 +52,7 @@ type Partition struct {
 }
 
 // Render makes the files by name: slurm.conf as slurmctld serves it, slurm.conf for clients in
-// slurmctld's own pod, and cgroup.conf. It fails with a sentence when something cannot be written safely.
+// slurmctld's own pod, cgroup.conf and, where nodes have devices, gres.conf. It fails with a sentence when something cannot be written safely.
 func Render(c Cluster) (map[string]string, error) {
 	if err := Validate(c.Config); err != nil {
 		return nil, err
@@ -67,15 +69,22 @@ func Render(c Cluster) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{
+	files := map[string]string{
 		contract.FileSlurmConf:      served,
 		contract.FileSlurmConfLocal: local,
 		contract.FileCgroupConf:     cgroupConf,
-	}, nil
+	}
+	if len(c.GresTypes) > 0 {
+		files[contract.FileGresConf] = gresConf
+	}
+	return files, nil
 }
 
 // cgroupConf: pods have no writable cgroups, and the kernel already confines each of them.
 const cgroupConf = header + "CgroupPlugin=disabled\n"
+
+// gresConf: each node writes down its own devices.
+const gresConf = header + "Include " + contract.GresConf + "\n"
 
 const header = "# Made by the SlurmCluster operator. Change the SlurmCluster object, not this file.\n"
 
@@ -89,6 +98,14 @@ func slurmConf(c Cluster, address, taskPlugin string) (string, error) {
 		fmt.Fprintf(&b, "%s=%s\n", p.key, p.value)
 	}
 	fmt.Fprintln(&b, taskPlugin)
+	for _, g := range c.GresTypes {
+		if err := checkName("generic resource", g); err != nil {
+			return "", err
+		}
+	}
+	if len(c.GresTypes) > 0 {
+		fmt.Fprintf(&b, "GresTypes=%s\n", strings.Join(c.GresTypes, ","))
+	}
 	for _, n := range c.NodeSets {
 		if err := checkName("node set", n.Name); err != nil {
 			return "", err

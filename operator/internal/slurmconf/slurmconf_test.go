@@ -27,14 +27,17 @@ func cluster() Cluster {
 }
 
 func TestRenderGolden(t *testing.T) {
-	tests := map[string]map[string]string{
-		"plain":  nil,
-		"config": {"schedulerparameters": "bf_interval=30", "Licenses": "matlab:3", "SlurmctldDebug": "debug"},
+	tests := map[string]func(*Cluster){
+		"plain": func(*Cluster) {},
+		"config": func(c *Cluster) {
+			c.Config = map[string]string{"schedulerparameters": "bf_interval=30", "Licenses": "matlab:3", "SlurmctldDebug": "debug"}
+		},
+		"devices": func(c *Cluster) { c.GresTypes = []string{"fpga", "gpu"} },
 	}
-	for name, config := range tests {
+	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := cluster()
-			c.Config = config
+			change(&c)
 			files, err := Render(c)
 			require.NoError(t, err)
 			for file, text := range files {

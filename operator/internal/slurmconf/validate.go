@@ -16,7 +16,7 @@ import (
 var refused = []string{
 	"AccountingStorageHost", "AccountingStoragePass", "AccountingStoragePort", "AccountingStorageType",
 	"AccountingStorageUser", "BackupAddr", "BackupController", "ControlAddr", "ControlMachine", "CredType",
-	"DownNodes", "FrontendName", "Include", "JobAcctGatherType", "MCSPlugin", "NodeName", "NodeSet",
+	"DownNodes", "FrontendName", "GresTypes", "Include", "JobAcctGatherType", "MCSPlugin", "NodeName", "NodeSet",
 	"PartitionName", "PlugStackConfig", "PluginDir", "RebootProgram", "ResumeProgram",
 	"SlurmctldLogFile", "SlurmctldPrimaryOffProg", "SlurmctldPrimaryOnProg", "SlurmdLogFile",
 	"SlurmdParameters", "SuspendProgram", "SwitchType", "TaskPlugin", "TaskPluginParam", "TopologyPlugin", "X11Parameters",

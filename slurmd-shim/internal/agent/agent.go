@@ -27,8 +27,8 @@ type Agent struct {
 	ClientDir string
 	// StateDir is slurmctld's StateSaveLocation, made with mode 0700.
 	StateDir string
-	// NodeConf is the file that slurm.conf includes for this pod.
-	NodeConf string
+	// NodeConf and GresConf are the files that slurm.conf and gres.conf include for this pod.
+	NodeConf, GresConf string
 	// JWTKey and JWTCopy are the mounted key and where slurmctld finds its own copy.
 	JWTKey, JWTCopy string
 	// MungeSocket is waited for before slurmctld starts.
@@ -100,6 +100,10 @@ func (a *Agent) prepare(ctx context.Context) error {
 		return err
 	}
 	if err := launch.NodeConf(a.NodeConf, false); err != nil {
+		return err
+	}
+	// slurmctld reads what it includes to find more files to send to nodes.
+	if err := launch.GresConf(a.GresConf, nil); err != nil {
 		return err
 	}
 	files, err := readConfig(a.Source)

@@ -81,8 +81,8 @@ func newBench(t *testing.T, conf string) *bench {
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	b := &bench{t: t, dir: dir, ended: make(chan error, 1), Agent: &Agent{
 		Source: filepath.Join(dir, "mount"), RunDir: filepath.Join(dir, "run"), ClientDir: filepath.Join(dir, "clients"), StateDir: filepath.Join(dir, "state"),
-		NodeConf: filepath.Join(dir, "node.conf"),
-		JWTKey:   filepath.Join(dir, "key"), JWTCopy: filepath.Join(dir, "run", "keys", "key"), MungeSocket: socket,
+		NodeConf: filepath.Join(dir, "node.conf"), GresConf: filepath.Join(dir, "gres.conf"),
+		JWTKey: filepath.Join(dir, "key"), JWTCopy: filepath.Join(dir, "run", "keys", "key"), MungeSocket: socket,
 		Listen: "127.0.0.1:0", Proc: "/proc", Slurmctld: []string{filepath.Join(dir, "slurmctld")},
 		Check: []string{filepath.Join(dir, "scontrol")}, PollEvery: PollEvery, Log: slog.New(slog.DiscardHandler),
 	}}

@@ -45,6 +45,7 @@ func (a *app) slurmctld() *cobra.Command {
 				ClientDir:   contract.ConfigDir,
 				StateDir:    filepath.Join(contract.StateDir, "state"),
 				NodeConf:    contract.NodeConf,
+				GresConf:    contract.GresConf,
 				JWTKey:      filepath.Join(contract.KeyDir, contract.KeyJWT),
 				JWTCopy:     contract.JWTKeyPath,
 				MungeSocket: contract.MungeSocket,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/limits"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/machine"
@@ -57,6 +58,9 @@ func inspect() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			if format != "text" && format != "json" {
 				return exit.Configf("output format %q: expected text or json", format)
+			}
+			if !c.Flags().Changed("gres") {
+				o.Gres = []nodeconf.GresRequest{{Name: contract.GresGPU}}
 			}
 			r, err := look(where, o)
 			if err != nil {

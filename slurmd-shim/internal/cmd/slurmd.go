@@ -15,18 +15,6 @@ import (
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/nodeconf"
 )
 
-// nodeFlags adds the flags that change what a node is.
-func nodeFlags(c *cobra.Command, o *nodeconf.Options) {
-	c.Flags().BoolVar(&o.RoundUp, "round-up", false, "count a CPU limit below 1 as 1 instead of refusing it")
-	c.Flags().Func("task-binding", "Cores: bind tasks to cores, which needs an exclusive cpuset; None (default): do not", func(value string) error {
-		o.Bind = value == contract.TaskBindingCores
-		if !o.Bind && value != "None" {
-			return fmt.Errorf("expected None or %s", contract.TaskBindingCores)
-		}
-		return nil
-	})
-}
-
 func (a *app) slurmd() *cobra.Command {
 	var o nodeconf.Options
 	c := &cobra.Command{
@@ -65,6 +53,9 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, extra []string) er
 	if err := launch.NodeConf(contract.NodeConf, o.Bind); err != nil {
 		return err
 	}
+	if err := launch.GresConf(contract.GresConf, found.Node.GresConf); err != nil {
+		return err
+	}
 	if err := launch.LinkConf(spool, filepath.Join(contract.RunDir, "conf")); err != nil {
 		return err
 	}
@@ -86,6 +77,9 @@ func look(where limits.Options, o nodeconf.Options) (report, error) {
 	m, err := machine.Read(where.Root)
 	if err != nil {
 		return report{}, unusable(fmt.Errorf("reading the machine: %w", err))
+	}
+	if o.Gres, err = findFiles(where.Root, o.Gres); err != nil {
+		return report{}, unusable(err)
 	}
 	n, warnings, err := nodeconf.Derive(l, m, o)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
 )
@@ -87,6 +88,16 @@ func NodeConf(path string, bind bool) error {
 		content = "TaskPlugin=task/affinity\nTaskPluginParam=Cores,SlurmdOffSpec\n"
 	}
 	return WriteFile(path, []byte(content), 0o644)
+}
+
+// GresConf writes what gres.conf includes in this pod only: its devices. It is there without any too, because Slurm
+// would wait for it.
+func GresConf(path string, lines []string) error {
+	var content strings.Builder
+	for _, line := range lines {
+		fmt.Fprintln(&content, line)
+	}
+	return WriteFile(path, []byte(content.String()), 0o644)
 }
 
 // LinkConf makes link, where Slurm's commands look, point to the configuration that slurmd will fetch into

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jaypipes/ghw"
 	"k8s.io/utils/cpuset"
 
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/kernel"
@@ -44,6 +45,8 @@ type Machine struct {
 	// MemoryBytes is the memory that the kernel manages (MemTotal) less reserved huge pages, which only
 	// programs that ask for them can use; 0 when it is not known.
 	MemoryBytes uint64
+	// GPUs are those whose device files are there.
+	GPUs []GPU
 	// Warnings are sentences about what could not be seen.
 	Warnings []string
 
@@ -60,9 +63,16 @@ type Core struct {
 
 // Read returns the machine whose /proc and /sys are below root. Its errors name the file that is missing or
 // malformed.
-func Read(root string) (Machine, error) { return readBelow(os.DirFS(root), root == "/") }
+func Read(root string) (Machine, error) {
+	m, err := readBelow(os.DirFS(root), root == "/")
+	if err != nil {
+		return Machine{}, err
+	}
+	return m, m.readGPUs(os.DirFS(root), func() (*ghw.PCIInfo, error) { return pciDevices(root) })
+}
 
-// readBelow is Read on a file system, which in fuzz tests is in memory. own tells that it is this machine's.
+// readBelow reads all but the devices, from a file system that in fuzz tests is in memory. own tells that it is
+// this machine's.
 func readBelow(root fs.FS, own bool) (Machine, error) {
 	m := Machine{own: own}
 	for _, step := range []func(fs.FS) error{m.readOnline, m.readCores, m.readEfficient, m.readNUMA, m.readMemory} {

@@ -18,32 +18,24 @@ func bound(granted cpuset.CPUSet, count int, l limits.Limits, m machine.Machine)
 	if err := exclusive(granted, count, l, m); err != nil {
 		return Node{}, 0, err
 	}
-	n, consistent := whole(m)
-	threads := n.ThreadsPerCore
-	if !consistent || n.Boards != 1 || len(m.Cores) == 0 || !m.Efficient.IsEmpty() {
-		return n, 0, notBound("the machine is not regular, and Slurm's numbers of CPUs do not fit it")
-	}
-	if last := m.Online.List()[m.Online.Size()-1]; last >= m.Online.Size() {
-		return n, 0, notBound(fmt.Sprintf("CPUs are numbered up to %d and only %d are online, and then Slurm mistakes one for another", last, m.Online.Size()))
+	n, _ := whole(m)
+	numbers, why := coreNumbers(n, m)
+	if why != "" {
+		return n, 0, notBound(why)
 	}
 	var aside []int
-	offered, position := 0, make([]int, len(m.Packages))
-	for _, core := range m.Cores {
-		if core.Package < 0 || core.CPUs.Size() != threads || position[core.Package] == n.CoresPerSocket {
-			return n, 0, notBound("cores or sockets of the machine differ from each other, and Slurm's numbers of CPUs do not fit them")
-		}
-		first := (core.Package*n.CoresPerSocket + position[core.Package]) * threads
-		position[core.Package]++
+	offered := 0
+	for i, core := range m.Cores {
 		if core.CPUs.IsSubsetOf(granted) {
-			offered += threads
+			offered += n.ThreadsPerCore
 			continue
 		}
-		for thread := range threads {
-			aside = append(aside, first+thread)
+		for thread := range n.ThreadsPerCore {
+			aside = append(aside, numbers[i]*n.ThreadsPerCore+thread)
 		}
 	}
 	if offered == 0 {
-		return n, 0, notBound(fmt.Sprintf("of no core all %d threads are in the cpuset %s", threads, granted))
+		return n, 0, notBound(fmt.Sprintf("of no core all %d threads are in the cpuset %s", n.ThreadsPerCore, granted))
 	}
 	n.CPUSpecList = cpuset.New(aside...).String()
 	return n, offered, nil

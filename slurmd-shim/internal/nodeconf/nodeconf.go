@@ -30,6 +30,8 @@ type Options struct {
 	RoundUp bool
 	// Bind is for nodes whose tasks Slurm binds to cores: it needs CPUs of one's own.
 	Bind bool
+	// Gres are the generic resources to offer.
+	Gres []GresRequest
 }
 
 // Node is what Slurm is told. The five topology numbers belong together: slurmd replaces all of what it
@@ -45,6 +47,8 @@ type Node struct {
 	CPUSpecList string `json:"cpuSpecList"`
 	// Gres is Slurm's list of generic resources.
 	Gres string `json:"gres"`
+	// GresConf are the lines of the node's own gres.conf.
+	GresConf []string `json:"gresConf,omitempty"`
 }
 
 // Derive returns the node that l leaves of m, and warnings about what was lost on the way. Its errors are
@@ -69,6 +73,12 @@ func Derive(l limits.Limits, m machine.Machine, o Options) (Node, []string, erro
 		offered = n.CPUs
 	}
 	n.RealMemoryMB = memory
+	devices, more, err := gres(o.Gres, n, granted, m)
+	if err != nil {
+		return Node{}, warnings, err
+	}
+	warnings = append(warnings, more...)
+	n.Gres, n.GresConf = list(devices), conf(devices, m)
 	if offered < count {
 		warnings = append(warnings, fmt.Sprintf("%d of %d CPUs are not offered: %s", count-offered, count, whyFewer(m)))
 	}
@@ -128,6 +138,9 @@ func (n Node) Conf() string {
 		n.CPUs, n.Boards, n.SocketsPerBoard, n.CoresPerSocket, n.ThreadsPerCore, n.RealMemoryMB)
 	if n.CPUSpecList != "" {
 		conf += " CPUSpecList=" + n.CPUSpecList
+	}
+	if n.Gres != "" {
+		conf += " Gres=" + n.Gres
 	}
 	return conf
 }

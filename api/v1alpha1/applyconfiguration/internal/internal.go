@@ -61,6 +61,27 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: storageClassName
       type:
         scalar: string
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.Device
+  map:
+    fields:
+    - name: count
+      type:
+        scalar: numeric
+      default: 1
+    - name: files
+      type:
+        list:
+          elementType:
+            namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.DeviceFile
+          elementRelationship: atomic
+    - name: gres
+      type:
+        scalar: string
+    - name: resource
+      type:
+        scalar: string
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.DeviceFile
+  scalar: string
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.Endpoints
   map:
     fields:
@@ -96,6 +117,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: cpu
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: devices
+      type:
+        list:
+          elementType:
+            namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.Device
+          elementRelationship: associative
+          keys:
+          - resource
     - name: memory
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
@@ -121,6 +150,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: resources
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.NodeResources
+    - name: runtimeClassName
+      type:
+        scalar: string
     - name: taskBinding
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.TaskBinding

@@ -20,6 +20,9 @@ type NodeResourcesApplyConfiguration struct {
 	// requests are what Kubernetes sets aside for the node, where that is less than it may use. Nodes that
 	// share a machine's CPUs slow each other down when all are busy. Default: all of cpu and memory.
 	Requests *ResourceRequestsApplyConfiguration `json:"requests,omitempty"`
+	// devices are GPUs and other devices that Kubernetes' device plugins give the node. Jobs ask for them as
+	// Slurm's generic resources (GRES): sbatch --gres=gpu:1.
+	Devices []DeviceApplyConfiguration `json:"devices,omitempty"`
 }
 
 // NodeResourcesApplyConfiguration constructs a declarative configuration of the NodeResources type for use with
@@ -49,5 +52,18 @@ func (b *NodeResourcesApplyConfiguration) WithMemory(value resource.Quantity) *N
 // If called multiple times, the Requests field is set to the value of the last call.
 func (b *NodeResourcesApplyConfiguration) WithRequests(value *ResourceRequestsApplyConfiguration) *NodeResourcesApplyConfiguration {
 	b.Requests = value
+	return b
+}
+
+// WithDevices adds the given value to the Devices field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Devices field.
+func (b *NodeResourcesApplyConfiguration) WithDevices(values ...*DeviceApplyConfiguration) *NodeResourcesApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithDevices")
+		}
+		b.Devices = append(b.Devices, *values[i])
+	}
 	return b
 }

@@ -26,6 +26,9 @@ type NodeSetApplyConfiguration struct {
 	// their own (cpuManagerPolicy: static): a job's tasks get distinct cores, with their threads. A node without
 	// CPUs of its own refuses to start. None leaves it to the kernel, which serves nodes best that share CPUs.
 	TaskBinding *apiv1alpha1.TaskBinding `json:"taskBinding,omitempty"`
+	// runtimeClassName is the RuntimeClass of the pods, such as nvidia where GPUs need it. Default: the cluster's own
+	// runtime.
+	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
 	// template is what the pods of this set have beyond the usual.
 	Template *PodTemplateApplyConfiguration `json:"template,omitempty"`
 }
@@ -75,6 +78,14 @@ func (b *NodeSetApplyConfiguration) WithFeatures(values ...apiv1alpha1.Feature) 
 // If called multiple times, the TaskBinding field is set to the value of the last call.
 func (b *NodeSetApplyConfiguration) WithTaskBinding(value apiv1alpha1.TaskBinding) *NodeSetApplyConfiguration {
 	b.TaskBinding = &value
+	return b
+}
+
+// WithRuntimeClassName sets the RuntimeClassName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RuntimeClassName field is set to the value of the last call.
+func (b *NodeSetApplyConfiguration) WithRuntimeClassName(value string) *NodeSetApplyConfiguration {
+	b.RuntimeClassName = &value
 	return b
 }
 
