@@ -15,6 +15,7 @@ import (
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/cmd"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
 )
 
 // version is set by the linker: -X main.version=...
@@ -23,11 +24,17 @@ var version = "dev"
 func main() {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	slog.SetDefault(log)
+	if launch.SlurmdProgram.Started(os.Args) {
+		fail(launch.SlurmdProgram.Again(os.Args))
+	}
 	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	err := cmd.New(version, log, lastWords(log)).ExecuteContext(ctx)
-	if err == nil {
-		return
+	if err != nil {
+		fail(err)
 	}
+}
+
+func fail(err error) {
 	fmt.Fprintln(os.Stderr, "slurmd-shim:", err)
 	os.Exit(exit.Code(err))
 }

@@ -120,6 +120,12 @@ const (
 	NodeConf = RunDir + "/node.conf"
 	// GresConf holds the devices of one node, and is included by gres.conf as NodeConf is by slurm.conf.
 	GresConf = RunDir + "/gres.conf"
+	// SlurmdLink leads to slurmd-shim. slurmd is started under this name, and so starts the shim when it starts
+	// itself anew; SlurmdProgram leads to slurmd itself.
+	SlurmdLink    = RunDir + "/slurmd"
+	SlurmdProgram = RunDir + "/slurmd.program"
+	// SlurmdConf holds what slurmd registers with when it starts itself anew.
+	SlurmdConf = RunDir + "/slurmd.conf"
 	// JWTKeyPath is the copy of the JWT key that slurmctld reads.
 	JWTKeyPath = RunDir + "/keys/" + KeyJWT
 	// TerminationLog is where a process leaves its last words for the kubelet.
@@ -148,6 +154,17 @@ const ReasonPrefix = "slurmcluster: "
 // ReasonRegistering is the reason with which a node registers, drained, until the operator has seen it
 // and resumes it; resuming starts Slurm's scheduler, which registering alone does not.
 const ReasonRegistering = ReasonPrefix + "registering"
+
+// What a node says in its field Extra when its container was resized in place: the beginnings of a sentence. Slurm
+// takes a new size only from a node that it does not know yet, so the operator removes it once it is free.
+const (
+	// ExtraGrow: the node could have more and lose nothing.
+	ExtraGrow = ReasonPrefix + "could grow to "
+	// ExtraShrink: the node has less than Slurm believes.
+	ExtraShrink = ReasonPrefix + "must shrink to "
+	// ExtraUnusable: no node can be made any more of what is granted.
+	ExtraUnusable = ReasonPrefix + "cannot go on: "
+)
 
 // GresGPU is Slurm's name of GPUs, the one generic resource whose devices slurmd-shim finds without being told their
 // files.

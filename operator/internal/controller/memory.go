@@ -18,6 +18,13 @@ type memory struct {
 	knownSince time.Time
 	// registered are the slurmd pods whose nodes slurmctld has known.
 	registered map[types.UID]bool
+	// resized is when the nodes of slurmd pods were removed so that they register with another size.
+	resized map[types.UID]time.Time
+	// growing is since when nodes wait for a free moment to become larger.
+	growing map[types.UID]time.Time
+	// sizes are the resources that the kubelet has given the slurmd pods, and sizeChanged when it last changed one.
+	sizes       map[types.UID]string
+	sizeChanged time.Time
 	// ends is how many ends of each pod's slurmd slurmctld was told of.
 	ends map[types.UID]int32
 	// activity is when something last changed.
@@ -40,7 +47,10 @@ func (m *memories) of(name types.NamespacedName, uid types.UID) *memory {
 	if known, ok := m.all[name]; ok && known.uid == uid {
 		return known
 	}
-	fresh := &memory{uid: uid, registered: map[types.UID]bool{}, ends: map[types.UID]int32{}}
+	fresh := &memory{
+		uid: uid, registered: map[types.UID]bool{}, ends: map[types.UID]int32{},
+		resized: map[types.UID]time.Time{}, growing: map[types.UID]time.Time{}, sizes: map[types.UID]string{},
+	}
 	m.all[name] = fresh
 	return fresh
 }

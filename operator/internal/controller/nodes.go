@@ -94,7 +94,7 @@ func (s *scope) tooEarly(step nodeplan.Step) bool {
 // run carries out one step.
 func (s *scope) run(ctx context.Context, step nodeplan.Step) error {
 	if step.Action == nodeplan.Wait {
-		s.waiting = waitingFor(step)
+		s.waiting = s.waitingFor(step)
 		return nil
 	}
 	s.workOn("node %s: %s, because: %s", step.Node, step.Action, step.Why)
@@ -132,13 +132,24 @@ func (s *scope) tell(ctx context.Context, step nodeplan.Step) error {
 		err = s.slurm.DeleteNode(ctx, step.Node)
 	}
 	s.acted = true
-	if pod := s.podOf(step.Node); err == nil && step.Action == nodeplan.Down && pod != nil {
-		s.memory.ends[pod.UID] = slurmdEnds(pod)
+	if pod := s.podOf(step.Node); err == nil && pod != nil {
+		s.remember(step, pod)
 	}
 	if err != nil {
 		s.log(ctx).Info("slurmctld did not do a step, it is tried again", "step", step.Action, "node", step.Node, "error", err.Error())
 	}
 	return nil
+}
+
+// remember remembers what slurmctld was told about a pod's node.
+func (s *scope) remember(step nodeplan.Step, pod *corev1.Pod) {
+	switch {
+	case step.Action == nodeplan.Down:
+		s.memory.ends[pod.UID] = slurmdEnds(pod)
+	case step.Action == nodeplan.DeleteNode && step.Why == nodeplan.WhyResize:
+		delete(s.memory.registered, pod.UID)
+		s.memory.resized[pod.UID] = s.Clock.Now()
+	}
 }
 
 // downReason keeps an administrator's words on a node that they drained.
@@ -194,8 +205,10 @@ func (s *scope) planPods() []nodeplan.Pod {
 			Running: runs(pod, contract.ContainerSlurmd),
 			Lost:    s.lost(pod),
 			Overdue: s.overdue(pod),
-			Leaving: pod.DeletionTimestamp != nil || ended,
-			Ended:   ended && pod.DeletionTimestamp == nil,
+
+			Impatient: s.impatient(pod),
+			Leaving:   pod.DeletionTimestamp != nil || ended,
+			Ended:     ended && pod.DeletionTimestamp == nil,
 		})
 	}
 	return pods
@@ -239,12 +252,14 @@ func restarts(pod *corev1.Pod) int32 {
 
 // overdue tells whether slurmctld should know a pod's node by now, and remembers those that it knows.
 func (s *scope) overdue(pod *corev1.Pod) bool {
-	known := slices.ContainsFunc(s.slurmNodes, func(n slurm.Node) bool { return n.Name == pod.Labels[contract.LabelNode] })
-	if known {
+	if s.slurmNode(pod.Labels[contract.LabelNode]) >= 0 {
 		s.memory.registered[pod.UID] = true
 	}
-	return s.memory.registered[pod.UID] ||
-		s.known && s.Clock.Since(s.memory.knownSince) > registerTime && s.runsSince(pod, registerTime)
+	since := s.memory.knownSince
+	if resized := s.memory.resized[pod.UID]; resized.After(since) {
+		since = resized
+	}
+	return s.memory.registered[pod.UID] || s.known && s.Clock.Since(since) > registerTime && s.runsSince(pod, registerTime)
 }
 
 // runsSince tells whether a pod's slurmd has run without a break for some time.
@@ -262,12 +277,21 @@ func (s *scope) podOf(node string) *corev1.Pod {
 	return nil
 }
 
-func waitingFor(step nodeplan.Step) *status.Problem {
+func (s *scope) waitingFor(step nodeplan.Step) *status.Problem {
 	reason := v1alpha1.ReasonWaitingForJobs
 	if step.Why != nodeplan.WhyBusy {
 		reason = v1alpha1.ReasonUpdating
 	}
-	return &status.Problem{Reason: reason, Message: fmt.Sprintf("node %s, which is to leave, %s", step.Node, step.Why)}
+	what := "is to leave"
+	if at := s.slurmNode(step.Node); at >= 0 && s.slurmNodes[at].Wish() != "" {
+		what = s.slurmNodes[at].Wish()
+	}
+	return &status.Problem{Reason: reason, Message: fmt.Sprintf("node %s, which %s, %s", step.Node, what, step.Why)}
+}
+
+// slurmNode is the index of a node among those that slurmctld knows, or -1.
+func (s *scope) slurmNode(name string) int {
+	return slices.IndexFunc(s.slurmNodes, func(n slurm.Node) bool { return n.Name == name })
 }
 
 // hasten ends the pods of a cluster that was deleted sooner than their grace would. Kubernetes deletes

@@ -125,6 +125,7 @@ func (s *scope) work(ctx context.Context) error {
 		s.refreshConfig,
 		s.checkVolumes,
 		s.runNodes,
+		s.watchSizes,
 		s.findPodProblems,
 	} {
 		if err := step(ctx); err != nil {
@@ -172,6 +173,8 @@ const (
 	soon = 100 * time.Millisecond
 	// later is for a cluster that is not ready although nothing happens any more.
 	later = 2 * time.Second
+	// wordTime is how long a node whose container was resized may take to say what it would like to be.
+	wordTime = 10 * time.Second
 	// lively is how long after the last change something may still be happening.
 	lively = 30 * time.Second
 )
@@ -183,6 +186,8 @@ func (s *scope) nextLook(changed bool) time.Duration {
 		s.memory.activity, s.memory.generation = now, s.cluster.Generation
 	}
 	switch {
+	case now.Sub(s.memory.sizeChanged) < wordTime:
+		return min(5*soon, s.PollInterval)
 	case s.settled() && len(s.problems) == 0:
 		return s.PollInterval
 	case now.Sub(s.memory.activity) < lively && s.waiting == nil && !s.settled() && !s.refused():

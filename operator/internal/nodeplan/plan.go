@@ -50,6 +50,8 @@ type Pod struct {
 	// Overdue tells that its node should be known to slurmctld: it was before, or both have run for so long
 	// that it must have registered.
 	Overdue bool
+	// Impatient tells that its node has waited long enough for a free moment to become larger.
+	Impatient bool
 	// Leaving tells that the pod is being deleted, or has ended for good.
 	Leaving bool
 	// Ended tells that the pod has ended for good but its object is still there, and not being deleted.
@@ -88,6 +90,7 @@ const (
 	WhyMissing      = "wanted by the node set"
 	WhyScaleIn      = "scale-in"
 	WhyUpdate       = "update"
+	WhyResize       = "resize"
 	WhyRegistered   = "registered"
 	WhyStays        = "no longer leaves"
 	WhyPodLost      = "pod lost"

@@ -46,9 +46,17 @@ func TestMake(t *testing.T) {
 		scaleIn     = contract.ReasonPrefix + WhyScaleIn
 		update      = contract.ReasonPrefix + WhyUpdate
 		podLost     = contract.ReasonPrefix + WhyPodLost
+		resize      = contract.ReasonPrefix + WhyResize
 		admin       = "bad disk"
 	)
 	known := func(o Observation) Observation { o.Known = true; return o }
+	// one node of one pod, which says something of its size
+	says := func(extra string, n slurm.Node, change ...func(*Pod)) Observation {
+		n.Extra = extra
+		return known(Observation{Sets: sets(1), Pods: []Pod{pod(0, change...)}, Nodes: []slurm.Node{n}})
+	}
+	impatient := func(p *Pod) { p.Impatient = true }
+	grow, shrink, unusable := contract.ExtraGrow+"CPUs=2", contract.ExtraShrink+"CPUs=1", contract.ExtraUnusable+"x"
 	tests := []struct {
 		name string
 		o    Observation
@@ -56,6 +64,22 @@ func TestMake(t *testing.T) {
 	}{
 		{"new set", Observation{Sets: sets(2)},
 			[]string{"CreatePod cpu-0: " + WhyMissing, "CreatePod cpu-1: " + WhyMissing}},
+		{"grows, free", says(grow, node("cpu-0", "", "IDLE")), []string{"Drain cpu-0: " + WhyResize}},
+		{"grows, busy: no job is kept from it", says(grow, node("cpu-0", "", "MIXED")), []string{"Wait cpu-0: " + WhyBusy}},
+		{"grows, busy for long", says(grow, node("cpu-0", "", "MIXED"), impatient), []string{"Drain cpu-0: " + WhyResize}},
+		{"grows, drained and busy again", says(grow, node("cpu-0", resize, "MIXED", "DRAIN")), []string{"Wait cpu-0: " + WhyBusy}},
+		{"grows, drained and free", says(grow, node("cpu-0", resize, "IDLE", "DRAIN")), []string{"DeleteNode cpu-0: " + WhyResize}},
+		{"shrinks, busy", says(shrink, node("cpu-0", "", "MIXED")), []string{"Drain cpu-0: " + WhyResize}},
+		{"shrinks, drained and busy", says(shrink, node("cpu-0", resize, "ALLOCATED", "DRAIN")), []string{"Wait cpu-0: " + WhyBusy}},
+		{"shrinks, drained and free", says(shrink, node("cpu-0", resize, "IDLE", "DRAIN")), []string{"DeleteNode cpu-0: " + WhyResize}},
+		{"shrinks, found invalid by Slurm", says(shrink, node("cpu-0", "Low CPUs", "IDLE", "DRAIN", "INVALID_REG")), []string{"DeleteNode cpu-0: " + WhyResize}},
+		{"shrinks, found invalid by Slurm and busy", says(shrink, node("cpu-0", "Low CPUs", "MIXED", "DRAIN", "INVALID_REG")), []string{"Wait cpu-0: " + WhyAdmin}},
+		{"shrinks, drained by an administrator", says(shrink, node("cpu-0", admin, "IDLE", "DRAIN")), []string{"Wait cpu-0: " + WhyAdmin}},
+		{"resized and removed", known(Observation{Sets: sets(1), Pods: []Pod{pod(0, starting)}}), []string{}},
+		{"content again", says("", node("cpu-0", resize, "IDLE", "DRAIN")), []string{"Resume cpu-0: " + WhyStays}},
+		{"unusable", says(unusable, node("cpu-0", "", "IDLE")), []string{"Drain cpu-0: " + WhyResize}},
+		{"unusable and drained: it stays", says(unusable, node("cpu-0", resize, "IDLE", "DRAIN")), []string{}},
+		{"an administrator's words", says("rack 7", node("cpu-0", "", "IDLE")), []string{}},
 		{"steady", known(Observation{Sets: sets(1), Pods: []Pod{pod(0)}, Nodes: []slurm.Node{node("cpu-0", "", "IDLE")}}),
 			[]string{}},
 		{"registers", known(Observation{Sets: sets(1), Pods: []Pod{pod(0)}, Nodes: []slurm.Node{node("cpu-0", registering, "IDLE", "DRAIN")}}),

@@ -105,6 +105,8 @@ func (p *planner) keep(pod Pod) {
 		}
 	case node.Reason == contract.ReasonRegistering && node.Draining():
 		p.add(Admit, pod, WhyRegistered)
+	case resizes(node):
+		p.resize(pod, node)
 	case node.Ours() && node.Draining():
 		p.add(Resume, pod, WhyStays)
 	case node.Ours() && node.Is("DOWN") && pod.Running:

@@ -32,6 +32,8 @@ type Node struct {
 	// RealMemory is in MiB.
 	RealMemory int64  `json:"real_memory"`
 	Version    string `json:"version"`
+	// Extra is a line of text that the node's own pod may write.
+	Extra string `json:"extra"`
 }
 
 // Is tells whether a node's state has the given word.
@@ -53,6 +55,23 @@ func (n Node) Draining() bool { return n.Is("DRAIN") }
 // Usable tells whether Slurm starts jobs on a node, or has filled it.
 func (n Node) Usable() bool {
 	return !n.Draining() && !n.Down() && (n.Is("IDLE") || n.Is("ALLOCATED") || n.Is("MIXED"))
+}
+
+// Grows tells whether a node could have more than Slurm knows and lose nothing.
+func (n Node) Grows() bool { return strings.HasPrefix(n.Extra, contract.ExtraGrow) }
+
+// Shrinks tells whether a node has less than Slurm believes.
+func (n Node) Shrinks() bool { return strings.HasPrefix(n.Extra, contract.ExtraShrink) }
+
+// Unusable tells whether no node can be made any more of what its container is granted.
+func (n Node) Unusable() bool { return strings.HasPrefix(n.Extra, contract.ExtraUnusable) }
+
+// Wish is what a node says of its size, without the prefix; empty if it is content.
+func (n Node) Wish() string {
+	if n.Grows() || n.Shrinks() || n.Unusable() {
+		return strings.TrimPrefix(n.Extra, contract.ReasonPrefix)
+	}
+	return ""
 }
 
 // Ours tells whether it was the operator who drained a node or set it down.

@@ -37,10 +37,8 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, extra []string) er
 	if err != nil {
 		return err
 	}
-	s := launch.Slurmd{
-		Controller: os.Getenv(contract.EnvController), Host: host,
-		Features: os.Getenv(contract.EnvNodeFeatures), Node: found.Node, Extra: extra,
-	}
+	s := slurmdOf(host, found.Node)
+	s.Extra = extra
 	argv, err := s.Args()
 	if err != nil {
 		return err
@@ -65,7 +63,19 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, extra []string) er
 	if err := launch.WaitFor(c.Context(), a.log, "slurmctld", "tcp", s.Controller); err != nil {
 		return err
 	}
-	return launch.Exec(argv, launch.Env())
+	if err := launch.SlurmdProgram.Prepare(); err != nil {
+		return err
+	}
+	if err := startFollower(followed{found.Node, o}); err != nil {
+		return err
+	}
+	return launch.Become(launch.SlurmdProgram.Real, argv, launch.Env())
+}
+
+func slurmdOf(host string, n nodeconf.Node) launch.Slurmd {
+	return launch.Slurmd{
+		Controller: os.Getenv(contract.EnvController), Host: host, Features: os.Getenv(contract.EnvNodeFeatures), Node: n,
+	}
 }
 
 // look reads limits and machine and derives the node.

@@ -10,6 +10,11 @@ import (
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
 )
 
+// Become replaces this process by a program that gets argv.
+func Become(program string, argv, env []string) error {
+	return fmt.Errorf("become %s: %w", program, syscall.Exec(program, argv, env))
+}
+
 // Exec replaces this process by argv, found in PATH, so that the daemon is the process that gets the
 // container's signals. It returns only when that fails.
 func Exec(argv, env []string) error {
@@ -17,7 +22,7 @@ func Exec(argv, env []string) error {
 	if err != nil {
 		return exit.Configf("find %s: %w; the image must hold it", argv[0], err)
 	}
-	return fmt.Errorf("become %s: %w", path, syscall.Exec(path, argv, env))
+	return Become(path, argv, env)
 }
 
 // Env returns this process's environment with what Slurm needs added: each "NAME=value" whose name is not

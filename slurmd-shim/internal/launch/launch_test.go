@@ -25,7 +25,7 @@ func TestSlurmdArgs(t *testing.T) {
 	argv, err := Slurmd{Controller: "10.0.0.1:6817", Host: "cpu-0", Features: "a,b.c", Node: node, Extra: []string{"-v"}}.Args()
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"slurmd", "-D", "-Z", "-N", "cpu-0", "--conf-server", "10.0.0.1:6817", "--conf",
+		"/run/slurm/slurmd", "-D", "-Z", "-N", "cpu-0", "--conf-server", "10.0.0.1:6817", "--conf",
 		`CPUs=2 Boards=1 SocketsPerBoard=1 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=480 Feature=a,b.c State=DRAIN Reason="slurmcluster: registering"`,
 		"-v",
 	}, argv)

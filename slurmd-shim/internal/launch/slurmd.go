@@ -33,18 +33,29 @@ func (s Slurmd) Args() ([]string, error) {
 	if err := checkAddress(s.Controller); err != nil {
 		return nil, err
 	}
+	conf, err := s.Conf()
+	if err != nil {
+		return nil, err
+	}
+	// -N says the name outright: slurmd cannot fill in %n in SlurmdSpoolDir without it.
+	argv := []string{contract.SlurmdLink, "-D", "-Z", "-N", s.Host, "--conf-server", s.Controller, confFlag, conf}
+	return append(argv, s.Extra...), nil
+}
+
+const confFlag = "--conf"
+
+// Conf returns the line with which the node registers.
+func (s Slurmd) Conf() (string, error) {
 	conf := []string{s.Node.Conf()}
 	if s.Features != "" {
 		if !features.MatchString(s.Features) {
-			return nil, exit.Configf("%s is %q, expected names of letters, digits and _ . : - with commas between", contract.EnvNodeFeatures, s.Features)
+			return "", exit.Configf("%s is %q, expected names of letters, digits and _ . : - with commas between", contract.EnvNodeFeatures, s.Features)
 		}
 		conf = append(conf, "Feature="+s.Features)
 	}
 	// Quotes let a value hold spaces; slurmd and slurmctld take it up to the next quote.
 	conf = append(conf, "State=DRAIN", fmt.Sprintf("Reason=%q", contract.ReasonRegistering))
-	// -N says the name outright: slurmd cannot fill in %n in SlurmdSpoolDir without it.
-	argv := []string{"slurmd", "-D", "-Z", "-N", s.Host, "--conf-server", s.Controller, "--conf", strings.Join(conf, " ")}
-	return append(argv, s.Extra...), nil
+	return strings.Join(conf, " "), nil
 }
 
 func checkAddress(address string) error {

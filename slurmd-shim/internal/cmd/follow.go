@@ -1,0 +1,85 @@
+package cmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/follow"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/limits"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/nodeconf"
+)
+
+// followed is what the follower has to know.
+type followed struct {
+	// Registered is the node as slurmctld is told.
+	Registered nodeconf.Node
+	// Options are those that it was derived with.
+	Options nodeconf.Options
+}
+
+// startFollower starts the command follow beside this process, which will be slurmd.
+func startFollower(what followed) error {
+	text, err := json.Marshal(what)
+	if err != nil {
+		return fmt.Errorf("tell the follower the node: %w", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	follower := exec.Command(self, "follow", string(text))
+	follower.Stdout, follower.Stderr = os.Stdout, os.Stderr
+	// It sleeps nearly all the time, beside many others.
+	follower.Env = append(os.Environ(), "GOMAXPROCS=1")
+	if err := follower.Start(); err != nil {
+		return fmt.Errorf("start the follower: %w", err)
+	}
+	return nil
+}
+
+// follow is the process beside slurmd, its parent.
+func (a *app) follow() *cobra.Command {
+	return &cobra.Command{
+		Use: "follow NODE", Args: cobra.ExactArgs(1), Hidden: true,
+		Short: "Let the node follow its container when that is resized in place",
+		RunE: func(c *cobra.Command, args []string) error {
+			var what followed
+			if err := json.Unmarshal([]byte(args[0]), &what); err != nil {
+				return exit.Configf("the node to follow: %w", err)
+			}
+			f := follow.Follower{Registered: what.Registered, Log: a.log}
+			host, err := hostname()
+			if err != nil {
+				return err
+			}
+			here, slurmd := limits.Options{Root: "/"}, os.Getppid()
+			f.Limits = func() (limits.Limits, error) { return limits.Read(here) }
+			f.Derive = func() (nodeconf.Node, error) {
+				found, err := look(here, what.Options)
+				return found.Node, err
+			}
+			f.Slurm = follow.Scontrol{Command: "scontrol", Node: host}
+			f.Register = func(n nodeconf.Node) error {
+				conf, err := slurmdOf(host, n).Conf()
+				if err == nil {
+					err = launch.GresConf(contract.GresConf, n.GresConf)
+				}
+				if err != nil {
+					return err
+				}
+				return launch.SlurmdProgram.Resize(slurmd, conf)
+			}
+			debug.FreeOSMemory()
+			f.Run(c.Context())
+			return nil
+		},
+	}
+}
