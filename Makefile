@@ -83,7 +83,7 @@ install-plugin: plugin ## build the kubectl plugin and put it into INSTALL_DIR
 	@echo "installed kubectl-slurmcluster and kubectl-create-slurmcluster in $(INSTALL_DIR)"
 
 .PHONY: bench
-bench: ## measure how fast a cluster comes, as ratios
+bench: ## measure how fast a cluster comes and what a pod costs a program, as ratios (20 minutes)
 	@hack/test.sh bench
 
 .PHONY: clean

@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
-# image.sh slurm SUITE | image.sh operator: builds an image and brings it to the Kubernetes in use: into the
+# image.sh slurm SUITE | hpc SUITE | operator: builds an image and brings it to the Kubernetes in use: into the
 # local one's containerd, or into the registry that REGISTRY names.
 . "$(dirname "$0")/lib.sh"
 name=$1 tag=${2:-$TAG}
 archive=$(archive "$name" "$tag")
 mkdir -p "$(dirname "$archive")"
 
-if [ "$name" = slurm ]; then
-  IMAGE_PREFIX=$PREFIX images/build.sh slurm "$tag" "$archive"
-else
-  IMAGE_PREFIX=$PREFIX images/build.sh operator "$archive"
-fi
+case $name in
+  operator) IMAGE_PREFIX=$PREFIX images/build.sh operator "$archive" ;;
+  *) IMAGE_PREFIX=$PREFIX images/build.sh "$name" "$tag" "$archive" ;;
+esac
 
 if [ -n "${REGISTRY:-}" ]; then
   echo "pushing $REGISTRY/$name:$tag"

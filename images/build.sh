@@ -8,6 +8,7 @@ set -euo pipefail
 usage() {
 	cat <<-'TEXT'
 		usage: images/build.sh slurm SUITE OUT.tar     (SUITE: trixie has Slurm 24.11, forky 26.05)
+		       images/build.sh hpc SUITE OUT.tar       (the Slurm image, built before, with MPI and hpcc)
 		       images/build.sh operator OUT.tar
 
 		IMAGE_PREFIX       where the image names start   (localhost/slurmcluster)
@@ -51,6 +52,13 @@ apt_settings() {
 	if command -v apt-config >/dev/null; then
 		apt-config dump | grep -iE '^Acquire::(Check-|Max-|Retries|https?::|[^ ]*proxy)' >"$work/apt.conf" || true
 	fi
+}
+
+# Neither a user session nor cgroups are there for certain; in a container overlay may not be either.
+prepare_buildah() {
+	need buildah 'apt-get install buildah'
+	export BUILDAH_ISOLATION=chroot
+	buildah info >/dev/null 2>&1 || export STORAGE_DRIVER=vfs
 }
 
 bud() {
@@ -119,6 +127,20 @@ build_slurm() {
 	REFRESH='' run "image $image" "Try: buildah bud -f $containerfile" bud "${args[@]}" --tag "$image"
 }
 
+build_hpc() {
+	apt_settings
+	run "image $image" 'Can apt reach Debian from this machine? Try: apt-get update' \
+		bud --build-arg "SLURM=$slurm" --secret "id=apt.conf,src=$work/apt.conf" --tag "$image"
+}
+
+# slurm_archive is the archive of the Slurm image, by which the key of images made from it changes.
+slurm_archive() {
+	local found=("$cache/slurm-$suite"-*.tar)
+	[[ -e ${found[0]} ]] || die "there is no Slurm image of $suite: run images/build.sh slurm $suite OUT.tar first"
+	have "$slurm" || run "import $slurm" "Try: REFRESH=1 images/build.sh slurm $suite OUT.tar" buildah pull "docker-archive:${found[0]}"
+	echo "${found[0]}"
+}
+
 build_operator() {
 	run "image $image" "Try: buildah bud -f $containerfile" bud --tag "$image"
 }
@@ -131,6 +153,7 @@ deliver() {
 
 case ${1:-}/$# in
 slurm/3) kind=slurm suite=$2 out=$3 binary=slurmd-shim ;;
+hpc/3) kind=hpc suite=$2 out=$3 binary= ;;
 operator/2) kind=operator suite=dev out=$2 binary=operator ;;
 *) usage ;;
 esac
@@ -141,6 +164,7 @@ prefix=${IMAGE_PREFIX:-localhost/slurmcluster}
 epoch=${SOURCE_DATE_EPOCH:-0}
 base=${BASE:-docker.io/library/debian:$suite-slim}
 image=$prefix/$kind:$suite
+slurm=$prefix/slurm:$suite
 containerfile=$repo/images/$kind/Containerfile
 
 mkdir -p "$cache"
@@ -148,8 +172,15 @@ work=$(mktemp -d "$cache/work.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/context"
 
-compile "$binary"
-key=$( (echo "$image $base $epoch" && cat "$0" "$containerfile" "$work/context/$binary") | sha256sum | cut -c1-16)
+if [[ -n $binary ]]; then
+	compile "$binary"
+	made_from=$work/context/$binary
+else
+	prepare_buildah
+	slurm_archive >"$work/made-from"
+	made_from=$work/made-from
+fi
+key=$( (echo "$image $base $epoch" && cat "$0" "$containerfile" "$made_from") | sha256sum | cut -c1-16)
 tar=$cache/$kind-$suite-$key.tar
 if [[ -e $tar && -z ${REFRESH:-} ]]; then
 	echo '        nothing changed'
@@ -157,11 +188,7 @@ if [[ -e $tar && -z ${REFRESH:-} ]]; then
 	exit
 fi
 
-need buildah 'apt-get install buildah'
-# Neither a user session nor cgroups are there for certain; in a container overlay may not be either.
-export BUILDAH_ISOLATION=chroot
-buildah info >/dev/null 2>&1 || export STORAGE_DRIVER=vfs
-
+prepare_buildah
 "build_$kind"
 run "write $out" "Is there room in $cache?" buildah push "$image" "docker-archive:$work/image.tar:$image"
 rm -f "$cache/$kind-$suite"-*.tar

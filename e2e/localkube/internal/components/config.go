@@ -25,6 +25,7 @@ func WriteConfigs(o layout.Options, host Host) error {
 		filepath.Join(o.Dir("cni"), "10-localkube.conflist"): cniConfig(o),
 		o.Config("containerd.toml"):                          containerdConfig(o, host),
 		o.Config("resolv.conf"):                              resolvConf,
+		o.Config(runcWritable):                               runcWritableScript(o),
 	}
 	for path, content := range files {
 		data, err := encode(content)
@@ -34,6 +35,9 @@ func WriteConfigs(o layout.Options, host Host) error {
 		if err := os.WriteFile(path, data, 0o644); err != nil {
 			return fmt.Errorf("writing configuration: %w", err)
 		}
+	}
+	if err := os.Chmod(o.Config(runcWritable), 0o755); err != nil {
+		return fmt.Errorf("writing configuration: %w", err)
 	}
 	return nil
 }

@@ -36,6 +36,11 @@ state = {{ printf "%q" .State }}
       [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
         BinaryName = {{ printf "%q" .Runc }}
         SystemdCgroup = false
+    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.writable]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.writable.options]
+        BinaryName = {{ printf "%q" .RuncWritable }}
+        SystemdCgroup = false
 `))
 
 // containerdConfig renders containerd's configuration. Without
@@ -56,9 +61,28 @@ func containerdConfig(o layout.Options, host Host) string {
 		"CNIBin":      layout.CNIPlugins,
 		"CNIConf":     o.Dir("cni"),
 		"Runc":        o.Binary("runc"),
+
+		"RuncWritable": o.Config(runcWritable),
 	})
 	if err != nil {
 		panic(err) // the template and its data stand above
 	}
 	return text.String()
+}
+
+// runcWritable is the name of a program that is runc, but for mounting cgroups writable. containerd's own
+// cgroup_writable is for cgroup v2 only.
+const runcWritable = "runc-cgroup-writable"
+
+func runcWritableScript(o layout.Options) string {
+	return `#!/bin/sh
+# runc, but containers see their cgroups writable.
+bundle=
+for word; do
+	[ "$last" != --bundle ] || bundle=$word
+	last=$word
+done
+[ -z "$bundle" ] || sed -i 's/\("source":"cgroup","options":\[[^]]*\)"ro"/\1"rw"/' "$bundle/config.json"
+exec ` + o.Binary("runc") + ` "$@"
+`
 }

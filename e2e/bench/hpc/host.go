@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"text/template"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/e2e/suite/kube"
+)
+
+//go:embed slurm.conf.tmpl
+var confText string
+
+var confTemplate = template.Must(template.New("slurm.conf").Parse(confText))
+
+// host is Slurm on this machine, outside of any container: the image's files in a changed root, and nothing else of
+// what a container has.
+type host struct {
+	image     string
+	container string
+	root      string
+	mounted   []string
+	daemons   []*exec.Cmd
+}
+
+func (h *host) start(ctx context.Context) error {
+	for _, step := range []struct {
+		what string
+		do   func(context.Context) error
+	}{{"unpacking the image", h.unpack}, {"mounting", h.mount}, {"writing the configuration", h.configure}, {"starting the daemons", h.launch}} {
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.what, err)
+		}
+	}
+	return nil
+}
+
+func (h *host) unpack(ctx context.Context) error {
+	out, err := kube.Local(ctx, nil, "buildah", "from", "--pull-never", h.image)
+	if err != nil {
+		return fmt.Errorf("%w; run hack/image.sh hpc trixie", err)
+	}
+	h.container = strings.TrimSpace(out)
+	out, err = kube.Local(ctx, nil, "buildah", "mount", h.container)
+	h.root = strings.TrimSpace(out)
+	return err
+}
+
+func (h *host) mount(context.Context) error {
+	for _, dir := range []string{"/proc", "/sys", "/dev", "/dev/shm"} {
+		to := filepath.Join(h.root, dir)
+		if err := unix.Mount(dir, to, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+		h.mounted = append(h.mounted, to)
+	}
+	return nil
+}
+
+func (h *host) configure(context.Context) error {
+	name, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	key := make([]byte, 128)
+	if _, err := rand.Read(key); err != nil {
+		return err
+	}
+	var conf strings.Builder
+	if err := confTemplate.Execute(&conf, map[string]any{"Host": name, "CPUs": runtime.NumCPU(), "Contract": map[string]string{
+		"State": contract.StateDir, "Spool": contract.SpoolDir, "Run": contract.RunDir,
+	}}); err != nil {
+		return err
+	}
+	for path, content := range map[string][]byte{
+		filepath.Join(contract.KeyDir, contract.KeyMunge): key,
+		"/etc/slurm/slurm.conf":                           []byte(conf.String()),
+		"/etc/slurm/cgroup.conf":                          []byte("CgroupPlugin=disabled\n"),
+	} {
+		file := filepath.Join(h.root, path)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			return err
+		}
+		if err := os.Chown(file, contract.UserID, contract.GroupID); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{contract.StateDir + "/state", contract.SpoolDir + "/" + name} {
+		if err := os.MkdirAll(filepath.Join(h.root, dir), 0o755); err != nil {
+			return err
+		}
+		if err := os.Chown(filepath.Join(h.root, dir), contract.UserID, contract.GroupID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startTime is how long Slurm may take to start.
+const startTime = 30 * time.Second
+
+func (h *host) launch(ctx context.Context) error {
+	for _, argv := range [][]string{{"slurmd-shim", "munged"}, {"slurmctld", "-D"}, {"slurmd", "-D"}} {
+		daemon := h.command(context.WithoutCancel(ctx), argv...)
+		daemon.Stdout, daemon.Stderr = nil, nil
+		if err := daemon.Start(); err != nil {
+			return fmt.Errorf("%s: %w", argv[0], err)
+		}
+		h.daemons = append(h.daemons, daemon)
+	}
+	for deadline := time.Now().Add(startTime); ; time.Sleep(time.Second / 4) {
+		_, err := h.run(ctx, "true")
+		if err == nil || time.Now().After(deadline) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// command is a command as the user, in the image's files.
+func (h *host) command(ctx context.Context, argv ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, "/usr/bin/env", argv...)
+	c.Dir, c.Env = "/", []string{"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}
+	c.SysProcAttr = &syscall.SysProcAttr{
+		Chroot: h.root, Credential: &syscall.Credential{Uid: contract.UserID, Gid: contract.GroupID}, Pdeathsig: syscall.SIGTERM,
+	}
+	return c
+}
+
+func (h *host) run(ctx context.Context, line string) (string, error) {
+	var out, said strings.Builder
+	c := h.command(ctx, append(srun(), line)...)
+	c.Stdout, c.Stderr = &out, &said
+	if err := c.Run(); err != nil {
+		return "", fmt.Errorf("srun: %w: %s", err, said.String())
+	}
+	return out.String(), nil
+}
+
+func (h *host) stop(ctx context.Context) error {
+	var errs error
+	for _, daemon := range h.daemons {
+		errs = errors.Join(errs, daemon.Process.Signal(syscall.SIGTERM))
+	}
+	for _, daemon := range h.daemons {
+		_ = daemon.Wait() // by the signal
+	}
+	for i := len(h.mounted) - 1; i >= 0; i-- {
+		errs = errors.Join(errs, unix.Unmount(h.mounted[i], unix.MNT_DETACH))
+	}
+	if h.container != "" {
+		_, err := kube.Local(ctx, nil, "buildah", "rm", h.container)
+		errs = errors.Join(errs, err)
+	}
+	return errs
+}

@@ -1,0 +1,98 @@
+// Command hpc measures the HPC Challenge benchmarks as a job of Slurm in a pod that has all of a machine's CPUs, beside the
+// same job of the same Slurm on the machine itself: same programs, same two ranks on the same cores. Figures of
+// machines differ; the ratio says what the pod costs.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+// leastRuns is how many runs a median is made from at least.
+const leastRuns = 5
+
+// place is somewhere a job runs.
+type place interface {
+	// start makes a Slurm with one node.
+	start(context.Context) error
+	// run runs a line of shell as a job with all CPUs and returns its output.
+	run(ctx context.Context, line string) (string, error)
+	stop(context.Context) error
+}
+
+func main() {
+	runs := flag.Int("runs", leastRuns, "how often each is measured")
+	image := flag.String("image", "localhost/slurmcluster/hpc:trixie", "Slurm image with hpcc, in buildah's storage and on the Kubernetes in use")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := measure(ctx, *image, *runs, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/hpc:", err)
+		os.Exit(1) //nolint:gocritic // what stop would undo ends with the process
+	}
+}
+
+func measure(ctx context.Context, image string, runs int, out io.Writer) (err error) {
+	names := []string{"host", "pod"}
+	places := map[string]place{"host": &host{image: image}, "pod": &pod{image: image}}
+	results := map[string][]result{}
+	for name, p := range places {
+		if err := p.start(ctx); err != nil {
+			return fmt.Errorf("starting Slurm in the %s: %w", name, err)
+		}
+		defer func() {
+			if errStop := p.stop(context.WithoutCancel(ctx)); err == nil && errStop != nil {
+				err = fmt.Errorf("stopping Slurm in the %s: %w", name, errStop)
+			}
+		}()
+	}
+	for round := range runs {
+		slices.Reverse(names) // so that none is always the first
+		for _, name := range names {
+			start := time.Now()
+			text, err := places[name].run(ctx, script())
+			if err != nil {
+				return fmt.Errorf("running hpcc in the %s: %w", name, err)
+			}
+			r, err := parse(text)
+			if err != nil {
+				return fmt.Errorf("hpcc in the %s: %w", name, err)
+			}
+			results[name] = append(results[name], r)
+			fmt.Fprintf(os.Stderr, "run %d of %d: hpcc in the %-4s %5.1f s, HPL %.1f Gflop/s\n",
+				round+1, runs, name, time.Since(start).Seconds(), r["HPL_Tflops"]*1000)
+		}
+	}
+	return print(out, results)
+}
+
+// print writes a table of medians.
+func print(out io.Writer, results map[string][]result) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "hpcc, two ranks\thost\tspread\tpod\tspread\tpod/host\tat least")
+	for _, k := range kernels {
+		onHost, inPod := values(results["host"], k), values(results["pod"], k)
+		least := ""
+		if k.bar > 0 {
+			least = fmt.Sprintf("%.2f", k.bar)
+		}
+		fmt.Fprintf(table, "%s\t%.2f %s\t%.1f %%\t%.2f %s\t%.1f %%\t%.3f\t%s\n", k.title,
+			median(onHost), k.unit, spread(onHost), median(inPod), k.unit, spread(inPod), median(inPod)/median(onHost), least)
+	}
+	return table.Flush()
+}
+
+func median(sorted []float64) float64 { return sorted[len(sorted)/2] }
+
+// spread is the distance of the extremes, in percent of the median.
+func spread(sorted []float64) float64 {
+	return 100 * (sorted[len(sorted)-1] - sorted[0]) / median(sorted)
+}
