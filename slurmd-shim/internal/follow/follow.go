@@ -64,6 +64,8 @@ type Follower struct {
 	checked bool
 	seen    limits.Limits
 	said    string
+	// waiting tells that slurmd is to register anew as soon as slurmctld does not know the node any more.
+	waiting bool
 }
 
 // Run follows until ctx ends.
@@ -90,19 +92,19 @@ func (f *Follower) look(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return rarely, err
 	}
-	if reflect.DeepEqual(l, f.seen) && f.said == "" {
+	if reflect.DeepEqual(l, f.seen) && !f.waiting {
 		return rarely, nil
 	}
-	n, err := f.Derive()
-	word := wish(f.Registered, n, err)
+	n, unusable := f.Derive()
+	word := wish(f.Registered, n, unusable)
 	if word != f.said {
 		if err := f.Slurm.Say(ctx, word); err != nil && !errors.Is(err, ErrGone) {
 			return rarely, err
 		}
 		f.Log.Info("the node is not as large as its container", "limits", l, "node", n, "saying", word)
 	}
-	f.said, f.seen = word, l
-	if word == "" || err != nil {
+	f.said, f.seen, f.waiting = word, l, word != "" && unusable == nil
+	if !f.waiting {
 		return rarely, nil
 	}
 	return f.registerOnceGone(ctx, n)
@@ -140,7 +142,7 @@ func (f *Follower) registerOnceGone(ctx context.Context, n nodeconf.Node) (time.
 		return rarely, err
 	}
 	f.Log.Info("registering with the new size", "node", n)
-	f.Registered, f.said, f.checked = n, "", false
+	f.Registered, f.said, f.waiting, f.checked = n, "", false, false
 	return rarely, nil
 }
 
