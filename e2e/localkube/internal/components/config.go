@@ -36,7 +36,7 @@ func WriteConfigs(o layout.Options, host Host) error {
 			return fmt.Errorf("writing configuration: %w", err)
 		}
 	}
-	if err := os.Chmod(o.Config(runcWritable), 0o755); err != nil {
+	if err := os.Chmod(o.Config(runcWritable), 0o755); err != nil { //nolint:gosec // a program
 		return fmt.Errorf("writing configuration: %w", err)
 	}
 	return nil
