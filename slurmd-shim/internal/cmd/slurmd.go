@@ -69,7 +69,7 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, extra []string) er
 	if err := startFollower(followed{found.Node, o}); err != nil {
 		return err
 	}
-	return launch.Become(launch.SlurmdProgram.Real, argv, launch.Env())
+	return launch.SlurmdProgram.Become(argv, launch.Env())
 }
 
 func slurmdOf(host string, n nodeconf.Node) launch.Slurmd {

@@ -63,7 +63,18 @@ func (p Program) Again(argv []string) error {
 	if err != nil {
 		return err
 	}
-	return Become(p.Real, argv, os.Environ())
+	return p.Become(argv, os.Environ())
+}
+
+// Become replaces this process by slurmd. It returns only when that fails.
+func (p Program) Become(argv, env []string) error {
+	// The kernel names a process after the file it was given: with the link's own name, nobody would find slurmd
+	// in a list of processes.
+	slurmd, err := os.Readlink(p.Real)
+	if err != nil {
+		return fmt.Errorf("find slurmd: %w", err)
+	}
+	return Become(slurmd, argv, env)
 }
 
 // arguments are argv with the line from the file, if there is one; slurmd keeps it from then on.

@@ -58,5 +58,6 @@ func TestProgram(t *testing.T) {
 	ended := exec.Command("/bin/true")
 	require.NoError(t, ended.Run())
 	require.ErrorContains(t, p.Resize(ended.Process.Pid, "x"), "start slurmd anew")
-	require.ErrorContains(t, Program{Real: filepath.Join(dir, "none")}.Again([]string{"x"}), "become "+filepath.Join(dir, "none"))
+	require.ErrorContains(t, p.Again([]string{"x"}), "become "+slurmd, "an empty file is no program")
+	require.ErrorContains(t, Program{Real: filepath.Join(dir, "none")}.Again([]string{"x"}), "find slurmd")
 }
