@@ -30,13 +30,14 @@ for part in "$@"; do
       step "API and end-to-end tests" go test -tags e2e -count=1 -timeout 30m -parallel "${E2E_PARALLEL:-6}" ./e2e/suite/...
       ;;
     exclusive)
-      # The kubelet's static CPU manager cannot be switched on while it runs, and other tests share CPUs.
+      # The kubelet's static CPU manager cannot be switched on while it runs, and other tests share CPUs. What would
+      # disturb other tests is tested here, too.
       prepare
       [ -n "$LOCAL" ] || { echo "exclusive CPUs are tested on the local Kubernetes only"; continue; }
       step "Kubernetes with exclusive CPUs" eval '"$BIN/localkube" down && "$BIN/localkube" up --cpu-manager-policy static'
       images trixie forky
       step "Operator" hack/install.sh
-      step "End-to-end tests of exclusive CPUs" go test -tags e2e -count=1 -timeout 10m -parallel 1 -run TestBinding ./e2e/suite
+      step "End-to-end tests that need a Kubernetes for themselves" go test -tags e2e -count=1 -timeout 10m -parallel 1 -run 'TestBinding|TestCordon' ./e2e/suite
       step "Stop the Kubernetes with exclusive CPUs" "$BIN/localkube" down
       ;;
     bench)

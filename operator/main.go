@@ -63,11 +63,14 @@ func run(o options) error {
 		Clock:        clock.RealClock{},
 		SlurmImage:   o.slurmImage,
 		PollInterval: o.pollInterval,
+		// Kubernetes' nodes belong to no namespace.
+		WatchMachines: o.namespaces == "",
 		NewSlurm: func(address string, key []byte) controller.Slurm {
 			return &slurm.Client{Address: address, Key: key, HTTP: httpClient, Now: time.Now}
 		},
 	}
-	if err := r.SetupWithManager(manager); err != nil {
+	ctx := ctrl.SetupSignalHandler()
+	if err := r.SetupWithManager(ctx, manager); err != nil {
 		return fmt.Errorf("setting up the controller: %w", err)
 	}
 	for _, add := range []func(string, healthz.Checker) error{manager.AddHealthzCheck, manager.AddReadyzCheck} {
@@ -75,5 +78,5 @@ func run(o options) error {
 			return fmt.Errorf("adding health checks: %w", err)
 		}
 	}
-	return manager.Start(ctrl.SetupSignalHandler())
+	return manager.Start(ctx)
 }

@@ -6,6 +6,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
@@ -51,6 +53,7 @@ func cacheOptions(namespaces string) cache.Options {
 	options := cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: children, &corev1.Service{}: children, &corev1.ConfigMap{}: children, &appsv1.StatefulSet{}: children,
+			&policyv1.PodDisruptionBudget{}: children, &corev1.Node{}: {Transform: stripMachine},
 		},
 		DefaultTransform: cache.TransformStripManagedFields(),
 	}
@@ -63,4 +66,16 @@ func cacheOptions(namespaces string) cache.Options {
 		}
 	}
 	return options
+}
+
+// stripMachine keeps of Kubernetes' nodes what says whether pods can stay there.
+func stripMachine(o any) (any, error) {
+	if node, ok := o.(*corev1.Node); ok {
+		return &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion},
+			Spec:       corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable},
+			Status:     corev1.NodeStatus{Conditions: node.Status.Conditions},
+		}, nil
+	}
+	return o, nil
 }

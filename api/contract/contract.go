@@ -13,6 +13,8 @@ const (
 	LabelNodeSet = "slurmcluster.dev/node-set"
 	// LabelNode is the Slurm node name of a slurmd pod, which is also its hostname.
 	LabelNode = "slurmcluster.dev/node"
+	// LabelBusy is on the slurmd pods whose nodes run jobs; its value is "true".
+	LabelBusy = "slurmcluster.dev/busy"
 )
 
 // Values of LabelRole.
@@ -30,6 +32,10 @@ const (
 	// makes the kubelet refresh the mounted files at once instead of within a minute.
 	AnnotationConfigHash = "slurmcluster.dev/config-hash"
 )
+
+// AnnotationRotateKeys asks for new keys when its value on a SlurmCluster changes. The Secret with the keys and the pods
+// carry the value that they were made for; on a pod, a change also makes the kubelet refresh the mounted keys at once.
+const AnnotationRotateKeys = "slurmcluster.dev/rotate-keys"
 
 // AnnotationGres lists the names of the generic resources that a slurmd pod offers, with commas between.
 const AnnotationGres = "slurmcluster.dev/gres"
@@ -154,6 +160,9 @@ const ReasonPrefix = "slurmcluster: "
 // ReasonRegistering is the reason with which a node registers, drained, until the operator has seen it
 // and resumes it; resuming starts Slurm's scheduler, which registering alone does not.
 const ReasonRegistering = ReasonPrefix + "registering"
+
+// ReasonLeaving is the reason of the drain of a node whose pod is about to go.
+const ReasonLeaving = ReasonPrefix + "its pod is going"
 
 // What a node says in its field Extra when its container was resized in place: the beginnings of a sentence. Slurm
 // takes a new size only from a node that it does not know yet, so the operator removes it once it is free.

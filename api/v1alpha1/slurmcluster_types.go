@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // SlurmCluster is a Slurm cluster that runs in pods: slurmctld in one, a slurmd in each of the others.
@@ -185,6 +186,38 @@ type NodeSet struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	RuntimeClassName string `json:"runtimeClassName,omitempty"`
+
+	// priorityClassName is the PriorityClass of the pods. Pods of a higher priority may take the place of these
+	// nodes: Slurm runs their jobs again elsewhere. Default: what Kubernetes gives pods that name none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+
+	// terminationGracePeriodSeconds is how long the jobs of a node may still run when Kubernetes takes its pod away:
+	// for kubectl drain, for a pod of a higher priority, or because somebody deletes it. The node takes no new jobs
+	// meanwhile, and what has not ended by then is requeued.
+	// +optional
+	// +kubebuilder:default=30
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=604800
+	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
+
+	// maxUnavailable is how many nodes may be out at once while a change of the spec reaches all of them: a number, or
+	// a part of replicas such as 25%, rounded up; at least one. Each is drained first.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.endsWith('%')",message="maxUnavailable is a number of nodes, at least 1, or a part of them such as 25%"
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// drainTimeout is how long a node that is to leave, because there are too many or because the spec has changed,
+	// waits for its jobs to end, such as 30m or 12h. Those that run after that are requeued, or end if they cannot be.
+	// Default: as long as they take.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	DrainTimeout *metav1.Duration `json:"drainTimeout,omitempty"`
 
 	// template is what the pods of this set have beyond the usual.
 	// +optional

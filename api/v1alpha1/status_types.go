@@ -28,6 +28,10 @@ const (
 	ReasonApplyingConfig = "ApplyingConfig"
 	// ReasonWaitingForJobs: a change waits until jobs end, because carrying it out would end them.
 	ReasonWaitingForJobs = "WaitingForJobs"
+	// ReasonDrainTimedOut: a node that is to leave was taken from its jobs after its set's drainTimeout.
+	ReasonDrainTimedOut = "DrainTimedOut"
+	// ReasonKeysRotated: the cluster was given new keys, as asked.
+	ReasonKeysRotated = "KeysRotated"
 	// ReasonInvalidConfig: spec.config cannot be used.
 	ReasonInvalidConfig = "InvalidConfig"
 	// ReasonImageUnavailable: an image cannot be pulled.

@@ -11,6 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
@@ -58,6 +61,11 @@ var wrongSpecs = map[string]struct {
 	"negative memory":   {memory("-1Gi"), "memory is at least 128Mi"},
 	"negative replicas": {nodes(-1), "greater than or equal to 0"},
 	"many replicas":     {nodes(5001), "less than or equal to 5000"},
+	"nobody out":        {set(func(n *v1alpha1.NodeSet) { n.MaxUnavailable = ptr.To(intstr.FromInt32(0)) }), "maxUnavailable is a number of nodes, at least 1"},
+	"many out":          {set(func(n *v1alpha1.NodeSet) { n.MaxUnavailable = ptr.To(intstr.FromString("many")) }), "maxUnavailable is a number of nodes, at least 1"},
+	"no grace":          {set(func(n *v1alpha1.NodeSet) { n.TerminationGracePeriodSeconds = ptr.To[int64](0) }), "greater than or equal to 1"},
+	"negative time":     {set(func(n *v1alpha1.NodeSet) { n.DrainTimeout = &metav1.Duration{Duration: -1} }), "drainTimeout"},
+	"priority class":    {set(func(n *v1alpha1.NodeSet) { n.PriorityClassName = "Low" }), "priorityClassName"},
 	"feature with ,":    {func(s *spec) { s.NodeSets[0].Features = []v1alpha1.Feature{"a,b"} }, "features[0]"},
 	"newline in value":  {config("SchedulerParameters", "a\nNodeName=evil"), "one line of text"},
 	"# in value":        {config("SchedulerParameters", "a#b"), "one line of text"},

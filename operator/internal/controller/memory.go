@@ -14,6 +14,8 @@ type memory struct {
 	// keys are the cluster's keys, and keysSeen when its Secret was last seen.
 	keys     map[string][]byte
 	keysSeen time.Time
+	// keyRotation is the annotation that the keys were made for.
+	keyRotation string
 	// knownSince is when slurmctld began to answer without a break.
 	knownSince time.Time
 	// registered are the slurmd pods whose nodes slurmctld has known.
@@ -25,6 +27,8 @@ type memory struct {
 	// sizes are the resources that the kubelet has given the slurmd pods, and sizeChanged when it last changed one.
 	sizes       map[types.UID]string
 	sizeChanged time.Time
+	// requeueUntil is until when jobs of lost nodes are looked for, and requeueSeen when that was last done.
+	requeueUntil, requeueSeen time.Time
 	// ends is how many ends of each pod's slurmd slurmctld was told of.
 	ends map[types.UID]int32
 	// activity is when something last changed.

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
@@ -60,6 +59,10 @@ func (s *scope) runNodes(ctx context.Context) error {
 	}
 	o := nodeplan.Observation{
 		Sets: s.wantedSets(), Pods: s.planPods(), Known: s.known, Nodes: s.slurmNodes,
+		New: s.cluster.Status.SlurmVersion == "",
+	}
+	if err := s.findFreeAt(ctx, &o); err != nil {
+		return err
 	}
 	refused := map[string]bool{}
 	for _, step := range nodeplan.Make(o) {
@@ -79,6 +82,7 @@ func (s *scope) runNodes(ctx context.Context) error {
 			return err
 		}
 	}
+	s.tellOfLate()
 	return nil
 }
 
@@ -127,11 +131,18 @@ func (s *scope) tell(ctx context.Context, step nodeplan.Step) error {
 	case nodeplan.Resume:
 		err = s.slurm.UpdateNode(ctx, step.Node, slurm.StateResume, slurm.NoReason)
 	case nodeplan.Down:
+		if step.Why == nodeplan.WhyLate {
+			err = s.takeFromJobs(ctx, step)
+			break
+		}
 		err = s.slurm.UpdateNode(ctx, step.Node, slurm.StateDown, s.downReason(step, reason))
 	case nodeplan.DeleteNode:
 		err = s.slurm.DeleteNode(ctx, step.Node)
 	}
 	s.acted = true
+	if err == nil && step.Action == nodeplan.Down {
+		s.memory.requeueUntil = s.Clock.Now().Add(requeueTime)
+	}
 	if pod := s.podOf(step.Node); err == nil && pod != nil {
 		s.remember(step, pod)
 	}
@@ -180,6 +191,7 @@ func (s *scope) wantedSets() []nodeplan.Set {
 	for _, set := range s.cluster.Spec.NodeSets {
 		sets = append(sets, nodeplan.Set{
 			Name: set.Name, Replicas: desired.Replicas(set), Hash: desired.TemplateHash(s.want, set),
+			MaxUnavailable: desired.MaxUnavailable(set),
 		})
 	}
 	return sets
@@ -197,6 +209,7 @@ func (s *scope) planPods() []nodeplan.Pod {
 		if pod.DeletionTimestamp != nil {
 			s.workOn("the pod of node %s is going", node)
 		}
+		where := s.machineFor(pod)
 		ended := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 		pods = append(pods, nodeplan.Pod{
 			Node: node, Set: pod.Labels[contract.LabelNodeSet], Index: index,
@@ -206,9 +219,13 @@ func (s *scope) planPods() []nodeplan.Pod {
 			Lost:    s.lost(pod),
 			Overdue: s.overdue(pod),
 
-			Impatient: s.impatient(pod),
-			Leaving:   pod.DeletionTimestamp != nil || ended,
-			Ended:     ended && pod.DeletionTimestamp == nil,
+			Impatient:   s.impatient(pod),
+			Leaving:     pod.DeletionTimestamp != nil || ended,
+			Lingers:     s.lingers(pod),
+			Cordoned:    where.cordoned,
+			Unreachable: where.unreachable,
+			Late:        s.late(pod),
+			Ended:       ended && pod.DeletionTimestamp == nil,
 		})
 	}
 	return pods
@@ -283,6 +300,9 @@ func (s *scope) waitingFor(step nodeplan.Step) *status.Problem {
 		reason = v1alpha1.ReasonUpdating
 	}
 	what := "is to leave"
+	if s.podOf(step.Node) == nil {
+		what = "is missing"
+	}
 	if at := s.slurmNode(step.Node); at >= 0 && s.slurmNodes[at].Wish() != "" {
 		what = s.slurmNodes[at].Wish()
 	}
@@ -292,35 +312,4 @@ func (s *scope) waitingFor(step nodeplan.Step) *status.Problem {
 // slurmNode is the index of a node among those that slurmctld knows, or -1.
 func (s *scope) slurmNode(name string) int {
 	return slices.IndexFunc(s.slurmNodes, func(n slurm.Node) bool { return n.Name == name })
-}
-
-// hasten ends the pods of a cluster that was deleted sooner than their grace would. Kubernetes deletes
-// them with their owner anyway; nobody needs what they would still save, but for a volume that stays.
-func (r *Reconciler) hasten(ctx context.Context, name client.ObjectKey) error {
-	r.memories.forget(name)
-	r.writer.ForgetCluster(name)
-	pods := &corev1.PodList{}
-	if err := r.Client.List(ctx, pods, client.InNamespace(name.Namespace), client.MatchingLabels{contract.LabelCluster: name.Name}); err != nil {
-		return fmt.Errorf("listing the pods of deleted SlurmCluster %s: %w", name, err)
-	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds <= 1 || keepsState(pod) {
-			continue
-		}
-		if err := r.Client.Delete(ctx, pod, client.GracePeriodSeconds(1), client.Preconditions{UID: &pod.UID}); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting pod %s of deleted SlurmCluster %s: %w", pod.Name, name, err)
-		}
-	}
-	return nil
-}
-
-// keepsState tells whether a pod writes slurmctld's state to a claim, which may outlive the cluster.
-func keepsState(pod *corev1.Pod) bool {
-	for _, v := range pod.Spec.Volumes {
-		if v.Name == desired.StateVolume && v.PersistentVolumeClaim != nil {
-			return true
-		}
-	}
-	return false
 }

@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -33,6 +35,7 @@ import (
 // +kubebuilder:rbac:groups=apps,resources=statefulsets,verbs=get;list;watch;create;update;patch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups="",resources=services;configmaps,verbs=get;list;watch;create;update;patch
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;update;patch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -43,6 +46,8 @@ type Slurm interface {
 	Jobs(ctx context.Context) ([]slurm.Job, error)
 	UpdateNode(ctx context.Context, name string, state slurm.UpdateState, reason string) error
 	DeleteNode(ctx context.Context, name string) error
+	JobInfos(ctx context.Context) ([]slurm.JobInfo, error)
+	BeginJob(ctx context.Context, id int64, when time.Time) error
 	Config(ctx context.Context) (contract.AgentConfig, error)
 }
 
@@ -63,25 +68,45 @@ type Reconciler struct {
 	// PollInterval is how often slurmctld is asked for what Kubernetes cannot know, such as job counts.
 	PollInterval time.Duration
 
+	// WatchMachines tells that the operator may see Kubernetes' nodes, and so empty those that are cordoned.
+	WatchMachines bool
+
 	writer   *apply.Writer
 	memories memories
+	machines machines
 }
 
 // workers is how many clusters are worked on at once; most of the time each waits for an answer.
 const workers = 16
 
 // SetupWithManager starts the reconciler with a manager.
-func (r *Reconciler) SetupWithManager(m ctrl.Manager) error {
+func (r *Reconciler) SetupWithManager(ctx context.Context, m ctrl.Manager) error {
 	r.writer = apply.New(r.Client, r.Reader)
 	child := handler.EnqueueRequestsFromMapFunc(clusterOf)
-	return ctrl.NewControllerManagedBy(m).
-		For(&v1alpha1.SlurmCluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+	b := ctrl.NewControllerManagedBy(m).
+		For(&v1alpha1.SlurmCluster{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, rotationChanged))).
 		Watches(&corev1.Pod{}, child).
 		Watches(&corev1.Service{}, child).
 		Watches(&corev1.ConfigMap{}, child).
 		Watches(&appsv1.StatefulSet{}, child).
-		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: workers}).
-		Complete(r)
+		Watches(&policyv1.PodDisruptionBudget{}, child).
+		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: workers})
+	if r.WatchMachines {
+		if err := r.watchMachines(ctx, m, b); err != nil {
+			return err
+		}
+	}
+	return b.Complete(r)
+}
+
+// rotationChanged notices that somebody asks for new keys, which is not in the spec.
+var rotationChanged = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false },
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetAnnotations()[contract.AnnotationRotateKeys] != e.ObjectNew.GetAnnotations()[contract.AnnotationRotateKeys]
+	},
+	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
 // clusterOf finds the cluster of a child by its label: the controller pod's owner is its StatefulSet.

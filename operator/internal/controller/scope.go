@@ -118,6 +118,7 @@ func (s *scope) readPods(ctx context.Context) error {
 func (s *scope) work(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		s.ensureKeysAndServices,
+		s.spreadKeys,
 		s.ensureConfig,
 		s.ensureController,
 		s.askSlurm,
@@ -125,6 +126,8 @@ func (s *scope) work(ctx context.Context) error {
 		s.refreshConfig,
 		s.checkVolumes,
 		s.runNodes,
+		s.hastenRequeued,
+		s.protectBusy,
 		s.watchSizes,
 		s.findPodProblems,
 	} {

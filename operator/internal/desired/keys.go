@@ -24,12 +24,15 @@ func NewKeys() map[string][]byte {
 	return map[string][]byte{contract.KeyMunge: munge, contract.KeyJWT: jwt}
 }
 
-// Secret holds a cluster's keys. It is immutable, so that nobody changes a key under running daemons.
+// Secret holds a cluster's keys. Daemons notice when they change.
 func Secret(c Cluster, keys map[string][]byte) *corev1ac.SecretApplyConfiguration {
-	return corev1ac.Secret(c.SecretName(), c.Object.Namespace).
+	ac := corev1ac.Secret(c.SecretName(), c.Object.Namespace).
 		WithLabels(c.labels("")).
 		WithOwnerReferences(c.owner()).
 		WithType(corev1.SecretTypeOpaque).
-		WithImmutable(true).
 		WithData(keys)
+	if rotation := c.Object.Annotations[contract.AnnotationRotateKeys]; rotation != "" {
+		ac.WithAnnotations(map[string]string{contract.AnnotationRotateKeys: rotation})
+	}
+	return ac
 }

@@ -10,7 +10,9 @@ import (
 
 // shim is the command of every container. tini is process 1, because each step of a job leaves processes to
 // that, and slurmd would let them stay as zombies.
-var shim = []string{"/usr/bin/tini", "--", "/usr/local/bin/slurmd-shim"}
+var shim = []string{"/usr/bin/tini", "--", shimProgram}
+
+const shimProgram = "/usr/local/bin/slurmd-shim"
 
 // podSpec is what the controller pod and slurmd pods have in common. It fits Pod Security "restricted".
 func podSpec(c Cluster, t v1alpha1.PodTemplate) *corev1ac.PodSpecApplyConfiguration {

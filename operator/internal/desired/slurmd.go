@@ -9,15 +9,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 )
-
-// slurmdGrace is how long slurmd and the jobs of a node that is deleted may take to end, in seconds. A
-// node that the operator deletes runs none.
-const slurmdGrace = 10
 
 // SlurmdPod is a node: slurmd with munged beside it.
 func SlurmdPod(c Cluster, set v1alpha1.NodeSet, index int) *corev1ac.PodApplyConfiguration {
@@ -28,6 +25,9 @@ func SlurmdPod(c Cluster, set v1alpha1.NodeSet, index int) *corev1ac.PodApplyCon
 	}
 	if list := names(gresOf(set)); len(list) > 0 {
 		annotations[contract.AnnotationGres] = strings.Join(list, ",")
+	}
+	if c.KeyRotation != "" {
+		annotations[contract.AnnotationRotateKeys] = c.KeyRotation
 	}
 	labels := c.labels(contract.RoleSlurmd, contract.LabelNodeSet, set.Name, contract.LabelNode, node)
 	return corev1ac.Pod(c.PodName(set.Name, index), c.Object.Namespace).
@@ -50,11 +50,14 @@ func TemplateHash(c Cluster, set v1alpha1.NodeSet) string {
 
 func slurmdPodSpec(c Cluster, set v1alpha1.NodeSet) *corev1ac.PodSpecApplyConfiguration {
 	spec := podSpec(c, set.Template).
-		WithTerminationGracePeriodSeconds(slurmdGrace).
+		WithTerminationGracePeriodSeconds(grace(set)).
 		WithContainers(slurmd(c, set)).
 		WithVolumes(diskVolume("spool"))
 	if set.RuntimeClassName != "" {
 		spec.WithRuntimeClassName(set.RuntimeClassName)
+	}
+	if set.PriorityClassName != "" {
+		spec.WithPriorityClassName(set.PriorityClassName)
 	}
 	if set.TaskBinding == v1alpha1.TaskBindingCores {
 		for i := range spec.InitContainers {
@@ -62,6 +65,28 @@ func slurmdPodSpec(c Cluster, set v1alpha1.NodeSet) *corev1ac.PodSpecApplyConfig
 		}
 	}
 	return spec
+}
+
+// MaxUnavailable is how many nodes of a set may be out while all of them are replaced, at least one. The schema's
+// default is one.
+func MaxUnavailable(set v1alpha1.NodeSet) int {
+	if set.MaxUnavailable == nil {
+		return 1
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(set.MaxUnavailable, Replicas(set), true)
+	if err != nil {
+		return 1 // the schema lets only numbers and percentages through
+	}
+	return max(1, n)
+}
+
+// grace is how long the jobs of a node whose pod is deleted may still run, in seconds. A node that the operator deletes
+// runs none. The schema's default is 30.
+func grace(set v1alpha1.NodeSet) int64 {
+	if set.TerminationGracePeriodSeconds == nil {
+		return 30
+	}
+	return *set.TerminationGracePeriodSeconds
 }
 
 func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfiguration {
@@ -78,6 +103,8 @@ func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfigurati
 			env(contract.EnvNodeFeatures, features(set))).
 		WithEnv(userEnv(set.Template)...).
 		WithResources(corev1ac.ResourceRequirements().WithLimits(limits).WithRequests(requests(set.Resources, limits))).
+		WithLifecycle(corev1ac.Lifecycle().WithPreStop(corev1ac.LifecycleHandler().WithExec(
+			corev1ac.ExecAction().WithCommand(shimProgram, "drain")))).
 		WithVolumeMounts(mainMounts(c)...).
 		WithVolumeMounts(mount("spool", contract.SpoolDir))
 }

@@ -8,7 +8,9 @@ package nodeplan
 
 import (
 	"cmp"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
@@ -22,8 +24,13 @@ type Observation struct {
 	Pods []Pod
 	// Known tells whether slurmctld could be asked. Without it, Nodes means nothing.
 	Known bool
+	// New tells that slurmctld has never answered yet, so that it knows of no node.
+	New bool
 	// Nodes are slurmctld's nodes.
 	Nodes []slurm.Node
+	// FreeAt is when the jobs of busy nodes will have ended at the latest, in seconds since 1970, as far as that is
+	// known.
+	FreeAt map[string]int64
 }
 
 // Set is a wanted node set.
@@ -32,6 +39,8 @@ type Set struct {
 	Replicas int
 	// Hash is that of the pods it wants now.
 	Hash string
+	// MaxUnavailable is how many nodes may be out at once while they are replaced by ones of another hash.
+	MaxUnavailable int
 }
 
 // Pod is a slurmd pod.
@@ -54,6 +63,14 @@ type Pod struct {
 	Impatient bool
 	// Leaving tells that the pod is being deleted, or has ended for good.
 	Leaving bool
+	// Lingers tells that a leaving pod's slurmd runs still, and that its jobs have time to end.
+	Lingers bool
+	// Cordoned tells that nothing new is to run on the pod's machine.
+	Cordoned bool
+	// Unreachable tells that the kubelet of the pod's machine is not heard of.
+	Unreachable bool
+	// Late tells that the node was drained for longer than its jobs are given.
+	Late bool
 	// Ended tells that the pod has ended for good but its object is still there, and not being deleted.
 	Ended bool
 }
@@ -94,6 +111,10 @@ const (
 	WhyRegistered   = "registered"
 	WhyStays        = "no longer leaves"
 	WhyPodLost      = "pod lost"
+	WhyPodGoing     = "its pod is going"
+	WhyCordoned     = "its machine is cordoned"
+	WhyMachineLost  = "its machine does not answer"
+	WhyLate         = "its drain has timed out"
 	WhyPodGone      = "its pod is gone"
 	WhyPodEnded     = "its pod has ended"
 	WhySlurmdDown   = "slurmd is not running"
@@ -106,6 +127,15 @@ const (
 
 // Make plans the next steps.
 func Make(o Observation) []Step {
+	p := newPlanner(o)
+	p.lost()
+	for _, name := range p.setNames() {
+		p.planSet(name)
+	}
+	return p.steps
+}
+
+func newPlanner(o Observation) *planner {
 	p := &planner{Observation: o, nodes: map[string]slurm.Node{}, pods: map[string]Pod{}, sets: map[string]Set{}}
 	for _, n := range o.Nodes {
 		p.nodes[n.Name] = n
@@ -116,11 +146,28 @@ func Make(o Observation) []Step {
 	for _, pod := range o.Pods {
 		p.pods[pod.Node] = pod
 	}
-	p.lost()
-	for _, name := range p.setNames() {
-		p.planSet(name)
+	return p
+}
+
+// Chooses tells whether a plan will have to choose between nodes, so that FreeAt helps.
+func Chooses(o Observation) bool {
+	p := newPlanner(o)
+	for _, set := range o.Sets {
+		members := p.members(set.Name)
+		busy, leave := 0, 0
+		for _, pod := range members {
+			if node := p.nodes[pod.Node]; node.Busy() && !p.drainedByAdmin(node) {
+				busy++
+			}
+			if p.leavesFor(pod, WhyScaleIn) {
+				leave++
+			}
+		}
+		if extra := len(members) - set.Replicas; extra > len(members)-busy || extra > 0 && extra < leave {
+			return extra != leave
+		}
 	}
-	return p.steps
+	return false
 }
 
 type planner struct {
@@ -159,7 +206,7 @@ func (p *planner) planSet(name string) {
 	var staying []Pod
 	for _, pod := range members {
 		switch {
-		case pod.Leaving:
+		case pod.Leaving, p.dead(pod):
 		case slices.ContainsFunc(leaving, func(l Pod) bool { return l.Node == pod.Node }):
 			p.remove(pod, WhyScaleIn)
 		default:
@@ -183,8 +230,9 @@ func (p *planner) members(name string) []Pod {
 	return list
 }
 
-// surplus chooses the pods that are too many: first those that already leave, then those that run nothing,
-// of equal ones the newest. Nodes that an administrator drained come last, since they are not ours to end.
+// surplus chooses the pods that are too many: first those that already leave, then those that run nothing, then those
+// that will be free soonest, of equal ones the newest. Nodes that an administrator drained come last, since they are
+// not ours to end.
 func (p *planner) surplus(members []Pod, replicas int) []Pod {
 	extra := len(members) - replicas
 	if extra <= 0 {
@@ -192,29 +240,57 @@ func (p *planner) surplus(members []Pod, replicas int) []Pod {
 	}
 	order := slices.Clone(members)
 	slices.SortFunc(order, func(a, b Pod) int {
-		return cmp.Or(cmp.Compare(p.cost(a), p.cost(b)), cmp.Compare(b.Index, a.Index))
+		return cmp.Or(
+			cmp.Compare(p.cost(a), p.cost(b)),
+			cmp.Compare(p.freeAt(a), p.freeAt(b)),
+			cmp.Compare(b.Index, a.Index))
 	})
 	return order[:extra]
 }
 
-// cost of losing a pod: 0 nothing, up to 4 what should not be lost.
+func (p *planner) freeAt(pod Pod) int64 {
+	if at, known := p.FreeAt[pod.Node]; known {
+		return at
+	}
+	return math.MaxInt64
+}
+
+// What it costs to lose a pod.
+const (
+	costNothing = iota // it leaves already
+	costUnused
+	costDown
+	costIdle
+	costBusy
+	costAdmin // not ours to end
+)
+
 func (p *planner) cost(pod Pod) int {
 	node, registered := p.nodes[pod.Node]
 	switch {
-	case p.Known && node.Draining() && node.Reason == contract.ReasonPrefix+WhyScaleIn:
-		return 0
+	case p.leavesFor(pod, WhyScaleIn):
+		return costNothing
 	case !pod.Started && !registered:
-		return 1
+		return costUnused
 	case !p.Known:
-		return 3
+		return costIdle
 	case p.drainedByAdmin(node):
-		return 5
+		return costAdmin
 	case !registered || node.Down():
-		return 2
+		return costDown
 	case node.Busy():
-		return 4
+		return costBusy
+	case pod.Cordoned:
+		return costUnused
 	}
-	return 3
+	return costIdle
+}
+
+// leavesFor tells whether a node was drained to leave for a reason. One whose jobs had their time leaves for any.
+func (p *planner) leavesFor(pod Pod, why string) bool {
+	node := p.nodes[pod.Node]
+	return p.Known && (node.Draining() && node.Reason == contract.ReasonPrefix+why ||
+		strings.HasPrefix(node.Reason, contract.ReasonPrefix+WhyLate))
 }
 
 func (p *planner) drainedByAdmin(n slurm.Node) bool { return n.Draining() && !n.Ours() }

@@ -62,7 +62,7 @@ func TestMake(t *testing.T) {
 		o    Observation
 		want []string
 	}{
-		{"new set", Observation{Sets: sets(2)},
+		{"new set", Observation{Sets: sets(2), New: true},
 			[]string{"CreatePod cpu-0: " + WhyMissing, "CreatePod cpu-1: " + WhyMissing}},
 		{"grows, free", says(grow, node("cpu-0", "", "IDLE")), []string{"Drain cpu-0: " + WhyResize}},
 		{"grows, busy: no job is kept from it", says(grow, node("cpu-0", "", "MIXED")), []string{"Wait cpu-0: " + WhyBusy}},

@@ -1,7 +1,7 @@
 package nodeplan
 
 import (
-	"cmp"
+	"slices"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 )
@@ -21,6 +21,8 @@ func (p *planner) remove(pod Pod, why string) {
 		p.add(Wait, pod, WhyAdmin)
 	case !node.Draining() && !node.Down():
 		p.add(Drain, pod, why)
+	case node.Busy() && pod.Late && node.Ours() && !node.Is("DOWN"):
+		p.add(Down, pod, WhyLate)
 	case node.Busy():
 		p.add(Wait, pod, WhyBusy)
 	default:
@@ -29,14 +31,17 @@ func (p *planner) remove(pod Pod, why string) {
 }
 
 // update looks after the pods that stay. Pods of an older spec that are of no use to Slurm are replaced all
-// at once; the others one after the other, idle ones first, each after its predecessor is in use.
+// at once; the others a few at a time, each after a predecessor is in use. Those on a machine that is to be emptied
+// move.
 func (p *planner) update(set Set, staying []Pod) {
 	next := p.nextToUpdate(set, staying)
 	for _, pod := range staying {
 		switch {
+		case pod.Cordoned:
+			p.remove(pod, WhyCordoned)
 		case pod.Hash == set.Hash:
 			p.keep(pod)
-		case !p.useful(pod) || p.leavesForUpdate(pod) || pod.Node == next:
+		case !p.useful(pod) || p.leavesFor(pod, WhyUpdate) || slices.Contains(next, pod.Node):
 			p.remove(pod, WhyUpdate)
 		default:
 			p.keep(pod)
@@ -44,30 +49,27 @@ func (p *planner) update(set Set, staying []Pod) {
 	}
 }
 
-// nextToUpdate is the node to start updating now, or none as long as another is on its way out or in.
-func (p *planner) nextToUpdate(set Set, staying []Pod) string {
-	idle, busy := "", ""
-	for _, pod := range p.Pods {
-		if pod.Set == set.Name && pod.Leaving {
-			return ""
-		}
+// nextToUpdate are the nodes to start updating now, as many as may be out besides those that are: idle ones first.
+func (p *planner) nextToUpdate(set Set, staying []Pod) []string {
+	if !p.Known {
+		return nil
 	}
+	out := set.Replicas - len(staying) // on their way out, and not yet made
+	var idle, busy []string
 	for _, pod := range staying {
 		node := p.nodes[pod.Node]
 		switch {
-		case pod.Hash == set.Hash && !p.usable(pod), p.leavesForUpdate(pod):
-			return ""
+		case pod.Cordoned, p.leavesFor(pod, WhyUpdate), pod.Hash == set.Hash && !p.usable(pod):
+			out++
 		case pod.Hash == set.Hash, !p.useful(pod), p.drainedByAdmin(node):
-		case node.Busy() && busy == "":
-			busy = pod.Node
-		case !node.Busy() && idle == "":
-			idle = pod.Node
+		case node.Busy():
+			busy = append(busy, pod.Node)
+		default:
+			idle = append(idle, pod.Node)
 		}
 	}
-	if len(staying) < set.Replicas || !p.Known {
-		return ""
-	}
-	return cmp.Or(idle, busy)
+	candidates := slices.Concat(idle, busy)
+	return candidates[:min(len(candidates), max(0, max(1, set.MaxUnavailable)-max(0, out)))]
 }
 
 // useful tells whether Slurm may know of a pod: as long as it cannot be asked, of any whose slurmd has run.
@@ -84,9 +86,24 @@ func (p *planner) usable(pod Pod) bool {
 	return p.Known && registered && (node.Usable() || p.drainedByAdmin(node))
 }
 
-func (p *planner) leavesForUpdate(pod Pod) bool {
-	node := p.nodes[pod.Node]
-	return p.Known && node.Draining() && node.Reason == contract.ReasonPrefix+WhyUpdate
+// dead tells whether a pod that is there runs nothing any more, and tells Slurm if that does not know.
+func (p *planner) dead(pod Pod) bool {
+	node, registered := p.nodes[pod.Node]
+	switch {
+	case !registered:
+		return false
+	case pod.Lost:
+		if !node.Down() {
+			p.add(Down, pod, WhySlurmdDown)
+		}
+		return true
+	case pod.Unreachable && node.Is("NOT_RESPONDING"):
+		if !node.Is("DOWN") {
+			p.add(Down, pod, WhyMachineLost)
+		}
+		return true
+	}
+	return false
 }
 
 // keep brings a pod that stays into use. A node that registered has a slurmd, even if the kubelet has not
@@ -98,10 +115,6 @@ func (p *planner) keep(pod Pod) {
 	case !registered:
 		if pod.Running && pod.Overdue {
 			p.add(DeletePod, pod, WhyUnregistered)
-		}
-	case pod.Lost:
-		if !node.Down() {
-			p.add(Down, pod, WhySlurmdDown)
 		}
 	case node.Reason == contract.ReasonRegistering && node.Draining():
 		p.add(Admit, pod, WhyRegistered)
@@ -121,12 +134,16 @@ func (p *planner) create(set Set, have int) {
 	for index := 0; have < set.Replicas; index++ {
 		pod := Pod{Node: nodeName(set.Name, index), Set: set.Name, Index: index}
 		if existing, taken := p.pods[pod.Node]; taken {
-			if existing.Leaving {
+			if existing.Leaving && !existing.Unreachable {
 				have++ // its successor waits for the name
 			}
 			continue
 		}
 		have++
+		if !p.Known && !p.New {
+			p.add(Wait, pod, WhyUnknown) // it may still believe in an earlier pod of that name, and in its jobs
+			continue
+		}
 		if node, stale := p.nodes[pod.Node]; stale && p.Known && !p.drainedByAdmin(node) {
 			continue // lost clears it away first
 		}
@@ -134,7 +151,8 @@ func (p *planner) create(set Set, have int) {
 	}
 }
 
-// lost tells Slurm at once about nodes whose pod is gone or going, so that their jobs run elsewhere.
+// lost tells Slurm at once about nodes whose pod is gone, so that their jobs run elsewhere. A node whose pod is going
+// takes no more jobs; those that it has may end in the time that Kubernetes gives.
 func (p *planner) lost() {
 	if !p.Known {
 		p.deleteEnded()
@@ -151,6 +169,12 @@ func (p *planner) lost() {
 			continue // not a node of ours
 		}
 		gone := Pod{Node: node.Name, Set: set, Index: index}
+		if silent := pod.Unreachable && node.Is("NOT_RESPONDING"); pod.Lingers && !silent {
+			if !node.Draining() && !node.Down() {
+				p.add(Drain, gone, WhyPodGoing)
+			}
+			continue
+		}
 		emptied := node.Draining() && node.Ours() && !node.Busy()
 		switch {
 		case !node.Down() && !emptied:

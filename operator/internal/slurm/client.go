@@ -81,6 +81,28 @@ func (c *Client) Jobs(ctx context.Context) ([]Job, error) {
 	return body.Jobs, nil
 }
 
+// JobInfos lists all that slurmctld knows of all jobs, so it is only for when that is needed.
+func (c *Client) JobInfos(ctx context.Context) ([]JobInfo, error) {
+	var body struct {
+		answer
+		Jobs []JobInfo `json:"jobs"`
+	}
+	if err := c.call(ctx, http.MethodGet, "jobs/", nil, &body, &body.answer); err != nil {
+		return nil, fmt.Errorf("listing jobs: %w", err)
+	}
+	return body.Jobs, nil
+}
+
+// BeginJob lets a pending job start from a time on, and no sooner.
+func (c *Client) BeginJob(ctx context.Context, id int64, when time.Time) error {
+	request := map[string]any{"begin_time": Time{Set: true, Number: when.Unix()}}
+	var body answer
+	if err := c.call(ctx, http.MethodPost, "job/"+strconv.FormatInt(id, 10), request, &body, &body); err != nil {
+		return fmt.Errorf("letting job %d begin: %w", id, err)
+	}
+	return nil
+}
+
 // NoReason is the reason to give with RESUME. Slurm would otherwise keep the old one, even for an empty one,
 // and with it set the node down later.
 const NoReason = "none"

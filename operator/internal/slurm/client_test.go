@@ -148,3 +148,20 @@ func FuzzAnswer(f *testing.F) {
 		}
 	})
 }
+
+func TestDelayed(t *testing.T) {
+	at := func(s int64) Time { return Time{Set: true, Number: s} }
+	requeued := JobInfo{JobState: []string{"PENDING"}, Restarts: 1, StateReason: "BeginTime", SubmitTime: at(1000), EligibleTime: at(1011)}
+	require.True(t, requeued.Delayed(2*time.Minute))
+	for name, change := range map[string]func(*JobInfo){
+		"the user's own begin":     func(j *JobInfo) { j.Restarts = 0 },
+		"the user's own, requeued": func(j *JobInfo) { j.EligibleTime = at(1000 + 3600) },
+		"waits for nodes":          func(j *JobInfo) { j.StateReason = "Resources" },
+		"still completing":         func(j *JobInfo) { j.JobState = []string{"PENDING", "COMPLETING"} },
+	} {
+		j := requeued
+		change(&j)
+		require.False(t, j.Delayed(2*time.Minute), name)
+	}
+	require.True(t, Time{Set: true, Infinite: true, Number: 5}.Time().IsZero())
+}

@@ -3,6 +3,7 @@ package slurm
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 )
@@ -34,6 +35,25 @@ type Node struct {
 	Version    string `json:"version"`
 	// Extra is a line of text that the node's own pod may write.
 	Extra string `json:"extra"`
+	// ReasonChangedAt is when the node was drained or set down.
+	ReasonChangedAt Time `json:"reason_changed_at"`
+	// LastBusy is when a node that is not busy last was.
+	LastBusy Time `json:"last_busy"`
+}
+
+// Time is a time as slurmrestd writes it, in seconds since 1970.
+type Time struct {
+	Set      bool  `json:"set"`
+	Infinite bool  `json:"infinite"`
+	Number   int64 `json:"number"`
+}
+
+// Time is zero where Slurm does not know it, or never.
+func (t Time) Time() time.Time {
+	if !t.Set || t.Infinite || t.Number <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(t.Number, 0)
 }
 
 // Is tells whether a node's state has the given word.
@@ -81,6 +101,55 @@ func (n Node) Ours() bool { return strings.HasPrefix(n.Reason, contract.ReasonPr
 type Job struct {
 	// State is a base state (PENDING, RUNNING, ...) followed by flags.
 	State []string `json:"state"`
+}
+
+// JobInfo is what slurmctld tells of a job.
+type JobInfo struct {
+	ID int64 `json:"job_id"`
+	// JobState is as Job's State.
+	JobState []string `json:"job_state"`
+	Name     string   `json:"name"`
+	User     string   `json:"user_name"`
+	// Restarts is how often it was requeued.
+	Restarts int `json:"restart_cnt"`
+	// StateReason is why it waits.
+	StateReason string `json:"state_reason"`
+	// SubmitTime is when it was submitted, or last requeued, and EligibleTime when it may start.
+	SubmitTime   Time `json:"submit_time"`
+	EligibleTime Time `json:"eligible_time"`
+	// EndTime is when its time limit ends it.
+	EndTime   Time `json:"end_time"`
+	Resources struct {
+		Nodes struct {
+			Allocation []struct {
+				Name string `json:"name"`
+			} `json:"allocation"`
+		} `json:"nodes"`
+	} `json:"job_resources"`
+}
+
+func (j JobInfo) state() Job { return Job{State: j.JobState} }
+
+// Running tells whether the job holds nodes.
+func (j JobInfo) Running() bool { return j.state().Running() }
+
+// Completing tells whether the job has ended, but not yet on all its nodes.
+func (j JobInfo) Completing() bool { return slices.Contains(j.JobState, "COMPLETING") }
+
+// Nodes are the names of its nodes.
+func (j JobInfo) Nodes() []string {
+	names := make([]string, 0, len(j.Resources.Nodes.Allocation))
+	for _, n := range j.Resources.Nodes.Allocation {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+// Delayed tells whether a job was requeued and waits only because its old credential is still valid: by default
+// for longer than anything else takes. wait is how long that is (AuthInfo=cred_expire).
+func (j JobInfo) Delayed(wait time.Duration) bool {
+	return j.Restarts > 0 && j.StateReason == "BeginTime" && j.state().Pending() &&
+		j.EligibleTime.Time().Sub(j.SubmitTime.Time()) <= wait
 }
 
 // Running tells whether a job holds nodes.

@@ -14,6 +14,7 @@ import (
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/watch"
 )
 
 // Agent runs one slurmctld. The exported fields are its inputs.
@@ -41,7 +42,7 @@ type Agent struct {
 	Slurmctld []string
 	// Check is a command of Slurm's that fails when SLURM_CONF names a file with errors.
 	Check []string
-	// PollEvery is how often the mounted configuration is looked at when no notification comes.
+	// PollEvery is how often the mounted configuration and key are looked at when no notification comes.
 	PollEvery time.Duration
 	Log       *slog.Logger
 
@@ -68,7 +69,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := launch.WaitFor(ctx, a.Log, "munged", "unix", a.MungeSocket); err != nil {
 		return err
 	}
-	changes, stopWatching := a.watch()
+	changes, stopWatching := watch.Dirs(a.Log, a.PollEvery, a.Source, filepath.Dir(a.JWTKey))
 	defer stopWatching()
 	c, err := a.start()
 	if err != nil {
@@ -80,7 +81,13 @@ func (a *Agent) Run(ctx context.Context) error {
 			c.signal(a.Log, syscall.SIGTERM)
 			return a.ended(<-c.done)
 		case <-changes:
-			if a.reload(ctx) {
+			reload := a.reload(ctx)
+			switch again, err := a.restart(ctx, c); {
+			case err != nil:
+				return err
+			case again != nil:
+				c = again
+			case reload:
 				c.signal(a.Log, syscall.SIGHUP)
 			}
 		case err := <-c.done:

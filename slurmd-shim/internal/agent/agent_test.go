@@ -21,6 +21,7 @@ import (
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/watch"
 )
 
 // slurmctld is a stand-in that reads its configuration like the real one: at the start and, in place, on
@@ -84,7 +85,7 @@ func newBench(t *testing.T, conf string) *bench {
 		NodeConf: filepath.Join(dir, "node.conf"), GresConf: filepath.Join(dir, "gres.conf"),
 		JWTKey: filepath.Join(dir, "key"), JWTCopy: filepath.Join(dir, "run", "keys", "key"), MungeSocket: socket,
 		Listen: "127.0.0.1:0", Proc: "/proc", Slurmctld: []string{filepath.Join(dir, "slurmctld")},
-		Check: []string{filepath.Join(dir, "scontrol")}, PollEvery: PollEvery, Log: slog.New(slog.DiscardHandler),
+		Check: []string{filepath.Join(dir, "scontrol")}, PollEvery: watch.Every, Log: slog.New(slog.DiscardHandler),
 	}}
 	b.mount(map[string]string{"slurm.conf": conf})
 	return b

@@ -9,6 +9,7 @@ import (
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
 )
 
 // settle is how long after a reconfiguration slurmctld's death is blamed on the new configuration.
@@ -98,4 +99,29 @@ func (a *Agent) setStatus(s contract.AgentConfig) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.status = s
+}
+
+// restart starts slurmctld anew when the mounted key for tokens is another, because slurmctld reads it once. It returns
+// nil where there is nothing to do.
+func (a *Agent) restart(ctx context.Context, c *child) (*child, error) {
+	changed, err := launch.KeyChanged(a.JWTKey, a.JWTCopy)
+	if err != nil {
+		a.Log.Error("slurmctld goes on with the key that it has", "error", err)
+	}
+	if !changed {
+		return nil, nil
+	}
+	a.Log.Info("the key for tokens has changed, slurmctld is started anew")
+	c.signal(a.Log, syscall.SIGTERM)
+	if err := <-c.done; err != nil {
+		a.Log.Warn("slurmctld did not end as told", "error", err)
+	}
+	if err := launch.CopyKey(a.JWTKey, a.JWTCopy); err != nil {
+		return nil, err
+	}
+	// munged is started anew, too.
+	if err := launch.WaitFor(ctx, a.Log, "munged", "unix", a.MungeSocket); err != nil {
+		return nil, err
+	}
+	return a.start()
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/agent"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/keeper"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/watch"
 )
 
 // dataParser is the only version that every supported Slurm serves: 24.11 has v0.0.40 to 42, 26.05 has
@@ -19,17 +21,17 @@ const dataParser = "v0.0.42"
 func (a *app) munged() *cobra.Command {
 	return &cobra.Command{
 		Use: "munged", Args: cobra.NoArgs,
-		Short: "Copy the key, make the socket's directory and become munged",
+		Short: "Copy the key, make the socket's directory and run munged; start it anew when the key changes",
 		RunE: a.daemon(func(c *cobra.Command, _ []string) error {
-			argv, err := launch.Munged{
-				Key:     filepath.Join(contract.KeyDir, contract.KeyMunge),
-				Socket:  contract.MungeSocket,
-				Private: []string{contract.RunDir, os.TempDir()},
-			}.Prepare(c.Context())
-			if err != nil {
-				return err
-			}
-			return launch.Exec(argv, os.Environ())
+			return keeper.Keeper{
+				Munged: launch.Munged{
+					Key:     filepath.Join(contract.KeyDir, contract.KeyMunge),
+					Socket:  contract.MungeSocket,
+					Private: []string{contract.RunDir, os.TempDir()},
+				},
+				PollEvery: watch.Every,
+				Log:       a.log,
+			}.Run(c.Context())
 		}),
 	}
 }
@@ -55,7 +57,7 @@ func (a *app) slurmctld() *cobra.Command {
 				// Listing a host name is the least that a command of Slurm's can do after it has read
 				// its configuration.
 				Check:     []string{"scontrol", "show", "hostnames", "x"},
-				PollEvery: agent.PollEvery,
+				PollEvery: watch.Every,
 				Log:       a.log,
 			}
 			err := ctld.Run(c.Context())

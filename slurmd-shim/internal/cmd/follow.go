@@ -15,6 +15,7 @@ import (
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/limits"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/nodeconf"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/scontrol"
 )
 
 // followed is what the follower has to know.
@@ -66,7 +67,7 @@ func (a *app) follow() *cobra.Command {
 				found, err := look(here, what.Options)
 				return found.Node, err
 			}
-			f.Slurm = follow.Scontrol{Command: "scontrol", Node: host}
+			f.Slurm = scontrol.Node{Command: "scontrol", Name: host}
 			f.Register = func(n nodeconf.Node) error {
 				conf, err := slurmdOf(host, n).Conf()
 				if err == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/limits"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/nodeconf"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/scontrol"
 )
 
 const (
@@ -28,21 +29,10 @@ const (
 	often = 250 * time.Millisecond
 )
 
-// ErrGone says that Slurm does not know the node.
-var ErrGone = errors.New("slurmctld does not know this node")
-
-// Known is a node as slurmctld knows it.
-type Known struct {
-	CPUs         int
-	RealMemoryMB int64
-	// Busy tells whether it runs something.
-	Busy bool
-}
-
 // Slurm is what the follower wants of slurmctld.
 type Slurm interface {
-	// Show returns the node. The error wraps ErrGone if there is none.
-	Show(ctx context.Context) (Known, error)
+	// Show returns the node. The error wraps scontrol.ErrGone if there is none.
+	Show(ctx context.Context) (scontrol.Known, error)
 	// Say writes a word to the operator on the node; an empty one takes it back.
 	Say(ctx context.Context, word string) error
 }
@@ -98,7 +88,7 @@ func (f *Follower) look(ctx context.Context) (time.Duration, error) {
 	n, unusable := f.Derive()
 	word := wish(f.Registered, n, unusable)
 	if word != f.said {
-		if err := f.Slurm.Say(ctx, word); err != nil && !errors.Is(err, ErrGone) {
+		if err := f.Slurm.Say(ctx, word); err != nil && !errors.Is(err, scontrol.ErrGone) {
 			return rarely, err
 		}
 		f.Log.Info("the node is not as large as its container", "limits", l, "node", n, "saying", word)
@@ -117,7 +107,7 @@ func (f *Follower) check(ctx context.Context) error {
 		return nil
 	}
 	known, err := f.Slurm.Show(ctx)
-	if errors.Is(err, ErrGone) {
+	if errors.Is(err, scontrol.ErrGone) {
 		return nil // slurmd is about to register
 	}
 	if err == nil {
@@ -135,7 +125,7 @@ func (f *Follower) registerOnceGone(ctx context.Context, n nodeconf.Node) (time.
 		return patiently, nil
 	case err == nil:
 		return often, nil
-	case !errors.Is(err, ErrGone):
+	case !errors.Is(err, scontrol.ErrGone):
 		return rarely, err
 	}
 	if err := f.Register(n); err != nil {

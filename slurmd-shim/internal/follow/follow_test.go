@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/limits"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/nodeconf"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/scontrol"
 )
 
 func node(cpus int, memory int64) nodeconf.Node {
@@ -21,26 +20,26 @@ func node(cpus int, memory int64) nodeconf.Node {
 
 // slurmctld knows one node, or none.
 type slurmctld struct {
-	known *Known
+	known *scontrol.Known
 	extra string
 	fails error
 	asked int
 }
 
-func (s *slurmctld) Show(context.Context) (Known, error) {
+func (s *slurmctld) Show(context.Context) (scontrol.Known, error) {
 	s.asked++
 	switch {
 	case s.fails != nil:
-		return Known{}, s.fails
+		return scontrol.Known{}, s.fails
 	case s.known == nil:
-		return Known{}, ErrGone
+		return scontrol.Known{}, scontrol.ErrGone
 	}
 	return *s.known, nil
 }
 
 func (s *slurmctld) Say(_ context.Context, word string) error {
 	if s.fails == nil && s.known == nil {
-		return ErrGone
+		return scontrol.ErrGone
 	}
 	s.extra = word
 	return s.fails
@@ -58,7 +57,7 @@ type bench struct {
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{t: t, slurmctld: &slurmctld{known: &Known{CPUs: 2, RealMemoryMB: 480}}, granted: node(2, 480)}
+	b := &bench{t: t, slurmctld: &slurmctld{known: &scontrol.Known{CPUs: 2, RealMemoryMB: 480}}, granted: node(2, 480)}
 	b.Follower = &Follower{
 		Registered: b.granted, Slurm: b.slurmctld, Log: slog.New(slog.DiscardHandler),
 		Limits: func() (limits.Limits, error) {
@@ -101,7 +100,7 @@ func TestFollow(t *testing.T) {
 	require.Equal(t, []nodeconf.Node{node(4, 960)}, b.registered)
 
 	b.looks(rarely) // slurmctld does not know it yet
-	b.known, b.extra = &Known{CPUs: 4, RealMemoryMB: 960}, ""
+	b.known, b.extra = &scontrol.Known{CPUs: 4, RealMemoryMB: 960}, ""
 	b.looks(rarely)
 	b.looks(rarely)
 	require.Empty(t, b.extra)
@@ -133,7 +132,7 @@ func TestFollowUnusable(t *testing.T) {
 // TestFollowAfterRestart: slurmd was started again after a resize that slurmctld has not seen.
 func TestFollowAfterRestart(t *testing.T) {
 	b := newBench(t)
-	b.known = &Known{CPUs: 1, RealMemoryMB: 480}
+	b.known = &scontrol.Known{CPUs: 1, RealMemoryMB: 480}
 	b.looks(often)
 	require.Equal(t, "slurmcluster: could grow to CPUs=2 RealMemory=480", b.extra)
 }
@@ -150,31 +149,4 @@ func TestFollowSilentSlurmctld(t *testing.T) {
 	b.fails = nil
 	b.looks(often)
 	require.Equal(t, "slurmcluster: must shrink to CPUs=1 RealMemory=480", b.extra)
-}
-
-func TestScontrol(t *testing.T) {
-	script := filepath.Join(t.TempDir(), "scontrol")
-	write := func(text string) { require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\n"+text), 0o700)) }
-	s := Scontrol{Command: script, Node: "cpu-0"}
-	for state, busy := range map[string]bool{
-		"IDLE+DYNAMIC_NORM": false, "IDLE*+DRAIN": false, "DOWN+DRAIN": false, "MIXED": true, "ALLOCATED+DRAIN": true, "IDLE+COMPLETING": true, "UNKNOWN": true,
-	} {
-		write("echo 'NodeName='$4 'CPUTot=2 RealMemory=480 State=" + state + " Reason=CPUTot=9 State=IDLE'")
-		known, err := s.Show(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, Known{CPUs: 2, RealMemoryMB: 480, Busy: busy}, known, state)
-	}
-	write("echo Node cpu-0 not found; exit 1")
-	_, err := s.Show(t.Context())
-	require.ErrorIs(t, err, ErrGone)
-	write("echo slurm_update error: Invalid node name specified >&2; exit 1")
-	require.ErrorIs(t, s.Say(t.Context(), "x"), ErrGone)
-	write("echo Unable to contact slurm controller >&2; exit 1")
-	_, err = s.Show(t.Context())
-	require.ErrorContains(t, err, "scontrol show: exit status 1: Unable to contact slurm controller")
-	write("echo NodeName=cpu-0")
-	_, err = s.Show(t.Context())
-	require.ErrorContains(t, err, "scontrol shows no CPUTot, RealMemory and State: NodeName=cpu-0")
-	write(`test "$1 $2 $3" = "update NodeName=cpu-0 Extra=a b"`)
-	require.NoError(t, s.Say(t.Context(), "a b"))
 }

@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,17 +30,38 @@ func OwnDir(dir string, mode fs.FileMode) error {
 // CopyKey copies a mounted key to a file that only this uid can read. Kubernetes mounts Secrets as root's
 // and group readable, which daemons refuse.
 func CopyKey(from, to string) error {
-	key, err := os.ReadFile(from)
+	key, err := readKey(from)
 	if err != nil {
-		return exit.Configf("read the key %s: %w; mount the cluster's Secret at %s", from, err, filepath.Dir(from))
-	}
-	if len(key) < 32 {
-		return exit.Configf("the key %s has %d bytes and must have at least 32: write a longer one into the cluster's Secret", from, len(key))
+		return err
 	}
 	if err := OwnDir(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
 	return WriteFile(to, key, 0o400)
+}
+
+// KeyChanged tells whether a mounted key is not the one that was copied. An error says why it cannot be used.
+func KeyChanged(mounted, copied string) (bool, error) {
+	key, err := readKey(mounted)
+	if err != nil {
+		return false, err
+	}
+	old, err := os.ReadFile(copied)
+	if err != nil {
+		return false, fmt.Errorf("read the copy of the key: %w", err)
+	}
+	return !bytes.Equal(key, old), nil
+}
+
+func readKey(path string) ([]byte, error) {
+	key, err := os.ReadFile(path)
+	if err != nil {
+		return nil, exit.Configf("read the key %s: %w; mount the cluster's Secret at %s", path, err, filepath.Dir(path))
+	}
+	if len(key) < 32 {
+		return nil, exit.Configf("the key %s has %d bytes and must have at least 32: write a longer one into the cluster's Secret", path, len(key))
+	}
+	return key, nil
 }
 
 // WriteFile writes a file under another name and then renames it, so that no reader sees a part of it and a

@@ -52,6 +52,18 @@ func (m Munged) Prepare(ctx context.Context) ([]string, error) {
 	return argv, nil
 }
 
+// KeyChanged tells whether the mounted key is not the one that Prepare copied. An error says why the mounted one cannot
+// be used.
+func (m Munged) KeyChanged() (bool, error) {
+	for _, parent := range m.Private {
+		copied := filepath.Join(parent, "munged", contract.KeyMunge)
+		if _, err := os.Stat(copied); err == nil {
+			return KeyChanged(m.Key, copied)
+		}
+	}
+	return true, nil
+}
+
 // copyKey copies the key into the first private directory that can be written.
 func (m Munged) copyKey() (string, error) {
 	var errs error

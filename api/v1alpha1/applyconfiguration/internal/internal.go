@@ -134,13 +134,23 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.NodeSet
   map:
     fields:
+    - name: drainTimeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
     - name: features
       type:
         list:
           elementType:
             namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.Feature
           elementRelationship: associative
+    - name: maxUnavailable
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+      default: 1
     - name: name
+      type:
+        scalar: string
+    - name: priorityClassName
       type:
         scalar: string
     - name: replicas
@@ -160,6 +170,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: template
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.PodTemplate
+    - name: terminationGracePeriodSeconds
+      type:
+        scalar: numeric
+      default: 30
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.NodeSetName
   scalar: string
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.NodeSetStatus
@@ -701,6 +715,8 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ConditionStatus
   scalar: string
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+  scalar: string
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1
   map:
     elementType:
@@ -860,6 +876,16 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: untyped
 - name: io.k8s.apimachinery.pkg.types.UID
   scalar: string
+- name: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+  scalar: untyped
+  list:
+    elementType:
+      namedType: __untyped_atomic_
+    elementRelationship: atomic
+  map:
+    elementType:
+      namedType: __untyped_deduced_
+    elementRelationship: separable
 - name: __untyped_atomic_
   scalar: untyped
   list:

@@ -6,6 +6,8 @@ package v1alpha1
 
 import (
 	apiv1alpha1 "github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	intstr "k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // NodeSetApplyConfiguration represents a declarative configuration of the NodeSet type for use
@@ -29,6 +31,20 @@ type NodeSetApplyConfiguration struct {
 	// runtimeClassName is the RuntimeClass of the pods, such as nvidia where GPUs need it. Default: the cluster's own
 	// runtime.
 	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
+	// priorityClassName is the PriorityClass of the pods. Pods of a higher priority may take the place of these
+	// nodes: Slurm runs their jobs again elsewhere. Default: what Kubernetes gives pods that name none.
+	PriorityClassName *string `json:"priorityClassName,omitempty"`
+	// terminationGracePeriodSeconds is how long the jobs of a node may still run when Kubernetes takes its pod away:
+	// for kubectl drain, for a pod of a higher priority, or because somebody deletes it. The node takes no new jobs
+	// meanwhile, and what has not ended by then is requeued.
+	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
+	// maxUnavailable is how many nodes may be out at once while a change of the spec reaches all of them: a number, or
+	// a part of replicas such as 25%, rounded up; at least one. Each is drained first.
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	// drainTimeout is how long a node that is to leave, because there are too many or because the spec has changed,
+	// waits for its jobs to end, such as 30m or 12h. Those that run after that are requeued, or end if they cannot be.
+	// Default: as long as they take.
+	DrainTimeout *v1.Duration `json:"drainTimeout,omitempty"`
 	// template is what the pods of this set have beyond the usual.
 	Template *PodTemplateApplyConfiguration `json:"template,omitempty"`
 }
@@ -86,6 +102,38 @@ func (b *NodeSetApplyConfiguration) WithTaskBinding(value apiv1alpha1.TaskBindin
 // If called multiple times, the RuntimeClassName field is set to the value of the last call.
 func (b *NodeSetApplyConfiguration) WithRuntimeClassName(value string) *NodeSetApplyConfiguration {
 	b.RuntimeClassName = &value
+	return b
+}
+
+// WithPriorityClassName sets the PriorityClassName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PriorityClassName field is set to the value of the last call.
+func (b *NodeSetApplyConfiguration) WithPriorityClassName(value string) *NodeSetApplyConfiguration {
+	b.PriorityClassName = &value
+	return b
+}
+
+// WithTerminationGracePeriodSeconds sets the TerminationGracePeriodSeconds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TerminationGracePeriodSeconds field is set to the value of the last call.
+func (b *NodeSetApplyConfiguration) WithTerminationGracePeriodSeconds(value int64) *NodeSetApplyConfiguration {
+	b.TerminationGracePeriodSeconds = &value
+	return b
+}
+
+// WithMaxUnavailable sets the MaxUnavailable field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxUnavailable field is set to the value of the last call.
+func (b *NodeSetApplyConfiguration) WithMaxUnavailable(value intstr.IntOrString) *NodeSetApplyConfiguration {
+	b.MaxUnavailable = &value
+	return b
+}
+
+// WithDrainTimeout sets the DrainTimeout field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DrainTimeout field is set to the value of the last call.
+func (b *NodeSetApplyConfiguration) WithDrainTimeout(value v1.Duration) *NodeSetApplyConfiguration {
+	b.DrainTimeout = &value
 	return b
 }
 

@@ -1,10 +1,13 @@
-package follow
+// Package scontrol asks slurmctld about one node, and tells it, by way of Slurm's scontrol command, which slurmd's uid
+// may use for everything.
+package scontrol
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,17 +16,30 @@ import (
 // answerTime is how long slurmctld may take to answer.
 const answerTime = 10 * time.Second
 
-// Scontrol is Slurm by way of its scontrol command, which slurmd's uid may use for everything.
-type Scontrol struct {
-	// Command is scontrol.
-	Command string
-	// Node is the name of the node.
-	Node string
+// ErrGone says that Slurm does not know the node.
+var ErrGone = errors.New("slurmctld does not know this node")
+
+// Known is a node as slurmctld knows it.
+type Known struct {
+	CPUs         int
+	RealMemoryMB int64
+	// Busy tells whether it runs something.
+	Busy bool
+	// Draining tells whether it takes no new jobs.
+	Draining bool
 }
 
-// Show implements Slurm.
-func (s Scontrol) Show(ctx context.Context) (Known, error) {
-	out, err := s.run(ctx, "show", "node", "--oneliner", s.Node)
+// Node is a node of Slurm's.
+type Node struct {
+	// Command is scontrol.
+	Command string
+	// Name is the name of the node.
+	Name string
+}
+
+// Show returns the node. The error wraps ErrGone if there is none.
+func (s Node) Show(ctx context.Context) (Known, error) {
+	out, err := s.run(ctx, "show", "node", "--oneliner", s.Name)
 	if err != nil {
 		return Known{}, err
 	}
@@ -49,17 +65,24 @@ func parse(line string) (Known, error) {
 	if errCPUs != nil || errMemory != nil || base == "" {
 		return Known{}, fmt.Errorf("scontrol shows no CPUTot, RealMemory and State: %s", line)
 	}
+	k.Draining = slices.Contains(strings.Split(flags, "+"), "DRAIN")
 	k.Busy = base != "IDLE" && base != "DOWN" || strings.Contains(flags, "COMPLETING")
 	return k, nil
 }
 
-// Say implements Slurm.
-func (s Scontrol) Say(ctx context.Context, word string) error {
-	_, err := s.run(ctx, "update", "NodeName="+s.Node, "Extra="+word)
+// Say writes a word to the operator on the node; an empty one takes it back.
+func (s Node) Say(ctx context.Context, word string) error {
+	_, err := s.run(ctx, "update", "NodeName="+s.Name, "Extra="+word)
 	return err
 }
 
-func (s Scontrol) run(ctx context.Context, args ...string) (string, error) {
+// Drain lets the node take no new jobs.
+func (s Node) Drain(ctx context.Context, reason string) error {
+	_, err := s.run(ctx, "update", "NodeName="+s.Name, "State=DRAIN", "Reason="+reason)
+	return err
+}
+
+func (s Node) run(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, s.Command, args...).CombinedOutput()

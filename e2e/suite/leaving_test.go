@@ -1,0 +1,195 @@
+//go:build e2e
+
+package suite
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/e2e/suite/harness"
+)
+
+// set changes the first node set.
+func set(change func(*v1alpha1.NodeSet)) harness.Change {
+	return func(s *v1alpha1.SlurmClusterSpec) { change(&s.NodeSets[0]) }
+}
+
+func evict(c *harness.Cluster, pod string) error {
+	return c.Env.Set.CoreV1().Pods(c.Namespace).EvictV1(c.Ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: pod}})
+}
+
+// uid of a pod, empty if there is none.
+func uid(c *harness.Cluster, pod string) string {
+	o := &corev1.Pod{}
+	if err := c.Env.Get(c.Ctx, client.ObjectKey{Namespace: c.Namespace, Name: pod}, o); err != nil {
+		require.True(c, apierrors.IsNotFound(err), "%v", err)
+		return ""
+	}
+	return string(o.UID)
+}
+
+// replaced waits until another pod has a pod's name.
+func replaced(c *harness.Cluster, pod, before string) {
+	c.Helper()
+	c.Eventually(harness.Patience, "pod "+pod+" is replaced", func() error {
+		if now := uid(c, pod); now == "" || now == before {
+			return fmt.Errorf("its uid is %q, and was %q", now, before)
+		}
+		return nil
+	})
+}
+
+// TestEviction: Kubernetes may take idle nodes and no busy ones. A pod that is deleted with notice lets its job end,
+// and takes no other.
+func TestEviction(t *testing.T) {
+	forImages(t, func(e *harness.Env, use harness.Change) {
+		c := e.Start("demo", use)
+		job := c.Submit("until [ -e ~/go ]; do sleep .1; done; echo ended by itself", "-w", "cpu-0", "--no-requeue")
+		c.AwaitJob(job, "RUNNING")
+		c.Eventually(harness.Patience, "the busy node is protected", func() error {
+			// Kubernetes counts the pods that a budget protects a moment after they were marked.
+			if protected := e.Kubectl("get", "poddisruptionbudget", "demo-busy", "--output=jsonpath={.status.expectedPods}"); protected != "1" {
+				return fmt.Errorf("%q pods are", protected)
+			}
+			return nil
+		})
+		err := evict(c, "demo-cpu-0")
+		require.True(e, apierrors.IsTooManyRequests(err), "the eviction is answered with %v", err)
+		idle, busy := uid(c, "demo-cpu-1"), uid(c, "demo-cpu-0")
+		require.NoError(e, evict(c, "demo-cpu-1"))
+		replaced(c, "demo-cpu-1", idle)
+		c.AwaitSettled()
+
+		c.Kubectl("delete", "pod", "demo-cpu-0", "--wait=false")
+		c.AwaitSinfo("%N %T %E", "cpu-0 draining slurmcluster: its pod is going", "cpu-1 idle none")
+		unharmed(c, job)
+		c.RunOn("cpu-0", "touch", "go")
+		replaced(c, "demo-cpu-0", busy)
+		c.AwaitJob(job, "COMPLETED")
+		c.AwaitSettled()
+		require.Equal(e, "ok\nok", c.Run("srun", "-N2", "echo", "ok"))
+	})
+}
+
+// TestGraceEnds: a job that does not end within the grace runs again elsewhere, at once.
+func TestGraceEnds(t *testing.T) {
+	t.Parallel()
+	c := harness.New(t).Start("demo", set(func(n *v1alpha1.NodeSet) { n.TerminationGracePeriodSeconds = ptr.To[int64](3) }))
+	job := c.Submit(`[ "${SLURM_RESTART_COUNT:-0}" = 0 ] && exec sleep 600; hostname`, "-N1")
+	c.AwaitJob(job, "RUNNING")
+	node := c.JobField(job, "NodeList")
+	before := uid(c, "demo-"+node)
+	c.Kubectl("delete", "pod", "demo-"+node, "--wait=false")
+	took := c.AwaitJob(job, "COMPLETED")
+	require.Equal(t, "1", c.JobField(job, "Restarts"))
+	t.Logf("the job ran again %s after its pod was deleted with a grace of 3s", took.Round(10*time.Millisecond))
+	require.Less(t, took, 12*time.Second, "Slurm by itself would wait until the job's old credential is void")
+	replaced(c, "demo-"+node, before)
+	c.AwaitSettled()
+}
+
+// TestScaleInSoonest: of busy nodes, the one leaves that will be free soonest.
+func TestScaleInSoonest(t *testing.T) {
+	forImages(t, func(e *harness.Env, use harness.Change) {
+		c := e.Start("demo", use, nodes(3))
+		var jobs []string
+		for node, limit := range []string{"60", "5", "30"} {
+			job := c.Submit("exec sleep 600", "-w", fmt.Sprintf("cpu-%d", node), "-t", limit)
+			c.AwaitJob(job, "RUNNING")
+			jobs = append(jobs, job)
+		}
+		c.Update(nodes(1))
+		c.AwaitSinfo("%N %T", "cpu-0 allocated", "cpu-1 draining", "cpu-2 draining")
+		c.Update(nodes(2))
+		c.AwaitSinfo("%N %T", "cpu-0 allocated", "cpu-1 draining", "cpu-2 allocated")
+		c.Run("scancel", jobs[1])
+		c.AwaitSinfo("%N %T", "cpu-0 allocated", "cpu-2 allocated")
+		unharmed(c, jobs[0])
+		unharmed(c, jobs[2])
+	})
+}
+
+// TestDrainTimeout: only where the user sets a limit, a job is ended for a change, and it is said which.
+func TestDrainTimeout(t *testing.T) {
+	t.Parallel()
+	c := harness.New(t).Start("demo", nodes(2), set(func(n *v1alpha1.NodeSet) { n.DrainTimeout = &metav1.Duration{Duration: 4 * time.Second} }))
+	short, long := c.Submit("exec sleep 600", "-w", "cpu-0", "-t", "60"), c.Submit("exec sleep 600", "-w", "cpu-1", "-t", "5", "--job-name=train")
+	c.AwaitJob(short, "RUNNING")
+	c.AwaitJob(long, "RUNNING")
+	record := c.Watch()
+	c.Update(nodes(1))
+	c.AwaitSinfo("%N %T", "cpu-0 allocated", "cpu-1 draining")
+	unharmed(c, long)
+	c.AwaitSinfo("%N %T", "cpu-0 allocated")
+	require.Equal(t, "PENDING", c.JobField(long, "JobState"))
+	unharmed(c, short)
+	words := "job " + long + " (train of user)"
+	c.Eventually(harness.Patience, "an event names the job", func() error {
+		events := c.Kubectl("get", "events", "--field-selector=reason="+v1alpha1.ReasonDrainTimedOut, "--output=jsonpath={.items[*].message}")
+		require.NotContains(t, events, "job "+short)
+		if events == "" {
+			return errors.New("there is none")
+		}
+		require.Contains(t, events, "node cpu-1 was drained for 4s, which is its set's drainTimeout, and is taken from "+words)
+		return nil
+	})
+	require.True(t, record.Saw(func(o *v1alpha1.SlurmCluster) bool {
+		return harness.Is(o, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonDrainTimedOut)
+	}), "the status names it: %v", record.Story())
+}
+
+// TestMaxUnavailable: a change of all nodes goes on with as many out at once as the user lets.
+func TestMaxUnavailable(t *testing.T) {
+	t.Parallel()
+	c := harness.New(t).Start("demo", nodes(4), set(func(n *v1alpha1.NodeSet) { n.MaxUnavailable = ptr.To(intstr.FromString("50%")) }))
+	record := c.Watch()
+	c.Update(set(func(n *v1alpha1.NodeSet) { n.Features = []v1alpha1.Feature{"new"} }))
+	took := c.AwaitSettled()
+	require.Equal(t, "4", c.Run("sinfo", "--noheader", "--format=%D", "--nodes=cpu-[0-3]"))
+	least := int32(4)
+	record.Saw(func(o *v1alpha1.SlurmCluster) bool {
+		least = min(least, *o.Status.ReadyNodes)
+		return false
+	})
+	require.EqualValues(t, 2, least, "nodes in use during the update: %v", record.Story())
+	t.Logf("4 nodes were replaced in %s, two at a time", took.Round(10*time.Millisecond))
+}
+
+// TestCordon: the nodes on a machine that is cordoned take no new jobs, and move when those that they have end. It
+// needs a Kubernetes for itself.
+func TestCordon(t *testing.T) {
+	e := harness.New(t)
+	if !hasExclusiveCPUs(e) {
+		t.Skip("cordoning a machine would disturb other tests")
+	}
+	c := e.Start("demo")
+	job := c.Submit("exec sleep 600", "-w", "cpu-0")
+	c.AwaitJob(job, "RUNNING")
+	machines, err := e.Set.CoreV1().Nodes().List(e.Ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	machine := machines.Items[0].Name
+	busy, idle := uid(c, "demo-cpu-0"), uid(c, "demo-cpu-1")
+	t.Cleanup(func() { e.Kubectl("uncordon", machine) })
+	e.Kubectl("cordon", machine)
+	c.AwaitSinfo("%N %T %E", "cpu-0 draining slurmcluster: its machine is cordoned")
+	replaced(c, "demo-cpu-1", idle) // though there is no machine for it
+	unharmed(c, job)
+	require.Equal(t, busy, uid(c, "demo-cpu-0"))
+	e.Kubectl("uncordon", machine)
+	c.AwaitSettled()
+	unharmed(c, job)
+	require.Equal(t, busy, uid(c, "demo-cpu-0"), "its node was resumed")
+	c.AwaitSinfo("%N %T", "cpu-0 allocated", "cpu-1 idle")
+}

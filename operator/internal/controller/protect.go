@@ -1,0 +1,68 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/operator/internal/desired"
+)
+
+// protectTime is how long a node stays protected after its last job. A stream of short jobs does not become a stream of
+// writes.
+const protectTime = 10 * time.Second
+
+// protectBusy makes the PodDisruptionBudget and marks the pods of busy nodes, which alone it protects.
+func (s *scope) protectBusy(ctx context.Context) error {
+	budget := &policyv1.PodDisruptionBudget{}
+	if err := s.read(ctx, s.want.BudgetName(), budget); err != nil {
+		return err
+	}
+	if err := s.writer.Apply(ctx, s.cluster, desired.Budget(s.want), budget); err != nil {
+		return err
+	}
+	if !s.known {
+		return nil
+	}
+	for i := range s.slurmdPods {
+		pod := &s.slurmdPods[i]
+		_, marked := pod.Labels[contract.LabelBusy]
+		at := s.slurmNode(pod.Labels[contract.LabelNode])
+		if at < 0 || pod.DeletionTimestamp != nil {
+			continue
+		}
+		node := s.slurmNodes[at]
+		switch {
+		case node.Busy() && !marked:
+			marked = true
+		case !node.Busy() && marked && s.Clock.Since(node.LastBusy.Time()) > protectTime:
+			marked = false
+		default:
+			continue
+		}
+		if err := s.mark(ctx, pod, marked); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mark says on a pod whether its node is busy.
+func (s *scope) mark(ctx context.Context, pod *corev1.Pod, busy bool) error {
+	value := "null"
+	if busy {
+		value = `"true"`
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, contract.LabelBusy, value)
+	err := s.Client.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("marking pod %s as busy or not: %w", pod.Name, err)
+	}
+	return nil
+}
