@@ -55,7 +55,12 @@ func run(o options) error {
 	if err != nil {
 		return fmt.Errorf("connecting to Kubernetes: %w", err)
 	}
-	httpClient := controller.HTTPClient()
+	newSlurm := func(timeout time.Duration) func(string, []byte) controller.Slurm {
+		httpClient := controller.HTTPClient(timeout)
+		return func(address string, key []byte) controller.Slurm {
+			return &slurm.Client{Address: address, Key: key, HTTP: httpClient, Now: time.Now}
+		}
+	}
 	r := &controller.Reconciler{
 		Client:       manager.GetClient(),
 		Reader:       manager.GetAPIReader(),
@@ -65,9 +70,8 @@ func run(o options) error {
 		PollInterval: o.pollInterval,
 		// Kubernetes' nodes belong to no namespace.
 		WatchMachines: o.namespaces == "",
-		NewSlurm: func(address string, key []byte) controller.Slurm {
-			return &slurm.Client{Address: address, Key: key, HTTP: httpClient, Now: time.Now}
-		},
+		NewSlurm:      newSlurm(controller.AnswerTimeout),
+		NewListener:   newSlurm(controller.ListenTimeout),
 	}
 	ctx := ctrl.SetupSignalHandler()
 	if err := r.SetupWithManager(ctx, manager); err != nil {

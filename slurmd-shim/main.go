@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
@@ -26,6 +27,11 @@ func main() {
 	slog.SetDefault(log)
 	if launch.SlurmdProgram.Started(os.Args) {
 		fail(launch.SlurmdProgram.Again(os.Args))
+	}
+	for link, command := range cmd.Links {
+		if filepath.Base(os.Args[0]) == filepath.Base(link) {
+			os.Args = []string{os.Args[0], command}
+		}
 	}
 	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	err := cmd.New(version, log, lastWords(log)).ExecuteContext(ctx)

@@ -74,6 +74,45 @@ const AgentPathConfig = "/config"
 // AgentPathReady is the HTTP path at which it answers 200 while slurmctld takes connections.
 const AgentPathReady = "/readyz"
 
+// AgentPathNodes is the HTTP path at which it makes the nodes of a POSTed CloudNodes. The request carries a token as
+// slurmrestd takes it, in header TokenHeader.
+const AgentPathNodes = "/nodes"
+
+// AgentPathEvents is the HTTP path at which it answers an AgentEvents once its count is another than that of the query
+// parameter "after", or after AgentEventsWait. It wants a token, too.
+const AgentPathEvents = "/events"
+
+// AgentPathPower is where PowerProgram tells it, from its own machine only, that Slurm powers nodes up or down.
+const AgentPathPower = "/power"
+
+// AgentPathProlog is where PrologProgram waits, on its own machine only, until the nodes of the query parameter "nodes", a
+// list in Slurm's words, have been switched on.
+const AgentPathProlog = "/prolog"
+
+// AgentEventsWait is how long it waits for an event, in seconds.
+const AgentEventsWait = 25
+
+// Headers of requests to slurmrestd and to the agent.
+const (
+	UserHeader  = "X-SLURM-USER-NAME"
+	TokenHeader = "X-SLURM-USER-TOKEN" //nolint:gosec // the header's name, not what it carries
+)
+
+// CloudNodes are equal nodes that Slurm is to know before they exist.
+type CloudNodes struct {
+	Names    []string `json:"names"`
+	CPUs     int      `json:"cpus"`
+	MemoryMB int64    `json:"memoryMB"`
+	Features []string `json:"features"`
+	// Gres is as in slurm.conf, such as gpu:2.
+	Gres string `json:"gres,omitempty"`
+}
+
+// AgentEvents counts what happened in slurmctld that the operator should look at.
+type AgentEvents struct {
+	Count uint64 `json:"count"`
+}
+
 // AgentConfig is what slurmctld's shim reports: which configuration runs, and why a newer one does not.
 type AgentConfig struct {
 	// RunningHash is the hash of the configuration that slurmctld was last told to use.
@@ -121,6 +160,10 @@ const (
 	// RunDir is a writable in-memory volume of the pod's main container, where Slurm's tools look for a
 	// configuration that slurmd fetched (RunDir/conf).
 	RunDir = "/run/slurm"
+	// PowerProgram is slurm.conf's ResumeProgram and SuspendProgram: a link to slurmd-shim.
+	PowerProgram = RunDir + "/slurmcluster-power"
+	// PrologProgram is slurm.conf's PrologSlurmctld where nodes are switched on and off: another such link.
+	PrologProgram = RunDir + "/slurmcluster-prolog"
 	// NodeConf is what slurm.conf holds for one node only. slurm.conf includes it by this absolute path, so that
 	// slurmctld does not send it along and each daemon reads its own pod's.
 	NodeConf = RunDir + "/node.conf"

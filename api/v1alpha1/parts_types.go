@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // NodeResources is what one node has.
@@ -29,6 +30,38 @@ type NodeResources struct {
 	// +listMapKey=resource
 	// +kubebuilder:validation:MaxItems=8
 	Devices []Device `json:"devices,omitempty"`
+}
+
+// Autoscale lets a node set grow when jobs wait for nodes, and shrink when nodes are idle.
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || self.min <= self.max",message="autoscale.min is not above autoscale.max"
+type Autoscale struct {
+	// min is how many nodes there always are.
+	// +optional
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=5000
+	Min int32 `json:"min,omitempty"`
+
+	// max is how many nodes there may be. Slurm knows all of them, so that sinfo shows them and a job that would never
+	// fit is refused.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=5000
+	Max int32 `json:"max"`
+
+	// idleTimeout is how long a node above min stays without jobs, such as 10m. Default: 5m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
+
+	// startTimeout is how long a node may take until jobs start on it: for a machine that Kubernetes has to add, for
+	// an image that has to be pulled. After that its jobs wait again, the reason is said, and the node is tried again
+	// after as long a pause. Default: 5m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	StartTimeout *metav1.Duration `json:"startTimeout,omitempty"`
 }
 
 // Device is an extended resource of Kubernetes that becomes a generic resource of Slurm.

@@ -125,7 +125,7 @@ type SlurmClusterSpec struct {
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[A-Za-z][A-Za-z0-9]{0,63}$'))",message="a key of spec.config is the name of a slurm.conf parameter: letters and digits only"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].matches('^[^\\\\x00-\\\\x1f\\\\x7f#]+$'))",message="a value of spec.config is one line of text, not empty, without control characters, newlines or '#'"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k.lowerAscii() in ['accountingstoragehost','accountingstoragepass','accountingstorageport','accountingstoragetype','accountingstorageuser','authaltparameters','authalttypes','authinfo','authtype','backupaddr','backupcontroller','clustername','controladdr','controlmachine','credtype','downnodes','frontendname','grestypes','include','jobacctgathertype','maxnodecount','mcsplugin','nodename','nodeset','partitionname','plugindir','plugstackconfig','proctracktype','rebootprogram','resumeprogram','returntoservice','selecttype','slurmctldhost','slurmctldlogfile','slurmctldpidfile','slurmctldport','slurmctldprimaryoffprog','slurmctldprimaryonprog','slurmdlogfile','slurmdparameters','slurmdpidfile','slurmdport','slurmdspooldir','slurmduser','slurmuser','srunportrange','statesavelocation','suspendprogram','switchtype','taskplugin','taskpluginparam','topologyplugin','treewidth','x11parameters']))",message="spec.config holds a key that the operator sets itself; remove it (docs/reference/slurm-conf.md lists these keys)"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k.lowerAscii() in ['accountingstoragehost','accountingstoragepass','accountingstorageport','accountingstoragetype','accountingstorageuser','authaltparameters','authalttypes','authinfo','authtype','backupaddr','backupcontroller','clustername','controladdr','controlmachine','credtype','downnodes','frontendname','grestypes','include','jobacctgathertype','maxnodecount','mcsplugin','nodename','nodeset','partitionname','plugindir','plugstackconfig','proctracktype','rebootprogram','resumefailprogram','resumeprogram','resumerate','resumetimeout','returntoservice','selecttype','slurmctldhost','slurmctldlogfile','slurmctldpidfile','slurmctldport','slurmctldprimaryoffprog','slurmctldprimaryonprog','slurmdlogfile','slurmdparameters','slurmdpidfile','slurmdport','slurmdspooldir','slurmduser','slurmuser','srunportrange','statesavelocation','suspendexcnodes','suspendexcparts','suspendexcstates','suspendprogram','suspendrate','suspendtime','suspendtimeout','switchtype','taskplugin','taskpluginparam','topologyplugin','treewidth','x11parameters']))",message="spec.config holds a key that the operator sets itself; remove it (docs/reference/slurm-conf.md lists these keys)"
 	Config map[string]ConfigValue `json:"config,omitempty"`
 }
 
@@ -145,6 +145,8 @@ type AuthSpec struct {
 
 // NodeSet is a group of equal nodes.
 // +kubebuilder:validation:XValidation:rule="!has(self.taskBinding) || self.taskBinding != 'Cores' || (quantity(string(self.resources.cpu)).isInteger() && !has(self.resources.requests))",message="taskBinding: Cores needs a whole number of CPUs and no resources.requests: the kubelet gives only such pods CPUs of their own"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscale) || !has(self.replicas)",message="a node set has either replicas or autoscale; remove one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscale) || !has(self.taskBinding) || self.taskBinding != 'Cores'",message="autoscale needs taskBinding: None, because Slurm has to know a node's cores before the node exists"
 type NodeSet struct {
 	// name of the set. Its nodes are <name>-0, <name>-1, ...
 	// +required
@@ -155,12 +157,16 @@ type NodeSet struct {
 	// +kubebuilder:validation:XValidation:rule="!(self in ['controller', 'login', 'all', 'default'])",message="controller, login, all and default are not names of node sets; choose another, such as cpu"
 	Name string `json:"name"`
 
-	// replicas is how many nodes are wanted.
+	// replicas is how many nodes are wanted. Default: 1, or what autoscale decides.
 	// +optional
-	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=5000
 	Replicas *int32 `json:"replicas,omitempty"`
+
+	// autoscale lets Slurm's scheduler decide how many nodes there are, by the jobs that wait. It takes the place of
+	// replicas.
+	// +optional
+	Autoscale *Autoscale `json:"autoscale,omitempty"`
 
 	// resources of each node, both as requests and as limits of its pod. Slurm is told the same numbers,
 	// memory less a small reserve for the daemons.

@@ -30,6 +30,8 @@ const (
 	ReasonWaitingForJobs = "WaitingForJobs"
 	// ReasonDrainTimedOut: a node that is to leave was taken from its jobs after its set's drainTimeout.
 	ReasonDrainTimedOut = "DrainTimedOut"
+	// ReasonNodeNotStarted: a node that Slurm wanted did not start in its set's startTimeout.
+	ReasonNodeNotStarted = "NodeNotStarted"
 	// ReasonKeysRotated: the cluster was given new keys, as asked.
 	ReasonKeysRotated = "KeysRotated"
 	// ReasonInvalidConfig: spec.config cannot be used.

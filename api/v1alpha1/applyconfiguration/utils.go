@@ -20,6 +20,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=slurmcluster.dev, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("AuthSpec"):
 		return &apiv1alpha1.AuthSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Autoscale"):
+		return &apiv1alpha1.AutoscaleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ControllerSpec"):
 		return &apiv1alpha1.ControllerSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ControllerStorage"):

@@ -27,7 +27,9 @@ jobacctgathertype maxnodecount nodename nodeset partitionname plugindir plugstac
 resumeprogram returntoservice slurmctldhost slurmctldlogfile slurmctldpidfile slurmctldport slurmdlogfile
 slurmdpidfile slurmdport slurmdspooldir slurmduser slurmuser srunportrange statesavelocation suspendprogram
 treewidth switchtype mcsplugin slurmctldprimaryonprog slurmctldprimaryoffprog slurmdparameters taskplugin
-taskpluginparam selecttype topologyplugin rebootprogram x11parameters`)
+taskpluginparam selecttype topologyplugin rebootprogram x11parameters
+resumefailprogram resumerate resumetimeout suspendexcnodes suspendexcparts suspendexcstates suspendrate suspendtime
+suspendtimeout`)
 
 func (o *Options) checkConfig() error {
 	if len(o.Config) > maxConfig {

@@ -67,7 +67,8 @@ func TestChartDefaults(t *testing.T) {
 	manifests, err := render(t, options{})
 	require.NoError(t, err)
 	role := decode[rbacv1.ClusterRole](t, manifests["ClusterRole"]["/slurmcluster-operator:system"])
-	assert.Equal(t, rules(t), role.Rules, "the rights are those that the operator's source asks for")
+	machines := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"list", "watch"}}
+	assert.Equal(t, append(rules(t), machines), role.Rules, "the rights are those that the operator's source asks for, and to see cordoned machines")
 	decode[rbacv1.ClusterRoleBinding](t, manifests["ClusterRoleBinding"]["/slurmcluster-operator:system"])
 	edit := decode[rbacv1.ClusterRole](t, manifests["ClusterRole"]["/slurmcluster-operator:system:edit"])
 	assert.Equal(t, "true", edit.Labels["rbac.authorization.k8s.io/aggregate-to-edit"])

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -80,7 +79,7 @@ func (s *scope) jobsOn(ctx context.Context, node string) string {
 	}
 	var names []string
 	for _, job := range jobs {
-		if job.Running() && slices.Contains(job.Nodes(), node) {
+		if job.Running() && job.On(node) {
 			names = append(names, fmt.Sprintf("job %d (%s of %s)", job.ID, job.Name, job.User))
 		}
 	}

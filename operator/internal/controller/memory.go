@@ -29,6 +29,12 @@ type memory struct {
 	sizeChanged time.Time
 	// requeueUntil is until when jobs of lost nodes are looked for, and requeueSeen when that was last done.
 	requeueUntil, requeueSeen time.Time
+	// startingSince is since when nodes are being switched on.
+	startingSince map[string]time.Time
+	// refusals say why Kubernetes did not take the pods of nodes that are being switched on.
+	refusals map[string]string
+	// listener waits for events in slurmctld.
+	listener listener
 	// ends is how many ends of each pod's slurmd slurmctld was told of.
 	ends map[types.UID]int32
 	// activity is when something last changed.
@@ -50,10 +56,13 @@ func (m *memories) of(name types.NamespacedName, uid types.UID) *memory {
 	}
 	if known, ok := m.all[name]; ok && known.uid == uid {
 		return known
+	} else if ok {
+		known.listener.end()
 	}
 	fresh := &memory{
 		uid: uid, registered: map[types.UID]bool{}, ends: map[types.UID]int32{},
 		resized: map[types.UID]time.Time{}, growing: map[types.UID]time.Time{}, sizes: map[types.UID]string{},
+		startingSince: map[string]time.Time{}, refusals: map[string]string{},
 	}
 	m.all[name] = fresh
 	return fresh
@@ -62,5 +71,8 @@ func (m *memories) of(name types.NamespacedName, uid types.UID) *memory {
 func (m *memories) forget(name types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if known, ok := m.all[name]; ok {
+		known.listener.end()
+	}
 	delete(m.all, name)
 }

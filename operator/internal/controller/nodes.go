@@ -35,7 +35,9 @@ func (s *scope) askSlurm(ctx context.Context) error {
 		s.log(ctx).V(1).Info("slurmctld does not answer", "error", err.Error())
 		return nil
 	}
-	if s.known = true; s.memory.knownSince.IsZero() {
+	s.known = true
+	s.rememberStarting()
+	if s.memory.knownSince.IsZero() {
 		s.memory.knownSince = s.Clock.Now()
 	}
 	return nil
@@ -60,12 +62,15 @@ func (s *scope) runNodes(ctx context.Context) error {
 	o := nodeplan.Observation{
 		Sets: s.wantedSets(), Pods: s.planPods(), Known: s.known, Nodes: s.slurmNodes,
 		New: s.cluster.Status.SlurmVersion == "",
+		Now: s.Clock.Now(), StartingSince: s.memory.startingSince,
 	}
 	if err := s.findFreeAt(ctx, &o); err != nil {
 		return err
 	}
 	refused := map[string]bool{}
-	for _, step := range nodeplan.Make(o) {
+	steps := nodeplan.Make(o)
+	s.createNodes(ctx, steps)
+	for _, step := range steps {
 		if step.Action == nodeplan.CreatePod && (refused[step.Set] || s.tooEarly(step)) {
 			continue
 		}
@@ -75,6 +80,7 @@ func (s *scope) runNodes(ctx context.Context) error {
 		}
 		if step.Action == nodeplan.CreatePod && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) {
 			refused[step.Set] = true
+			s.memory.refusals[step.Node] = plain(err)
 			s.problem(v1alpha1.ReasonPodsRefused, "Kubernetes refuses the pod of node "+step.Node+": "+plain(err))
 			continue
 		}
@@ -83,6 +89,8 @@ func (s *scope) runNodes(ctx context.Context) error {
 		}
 	}
 	s.tellOfLate()
+	s.tellOfFailed()
+	s.tellOfStarting()
 	return nil
 }
 
@@ -100,6 +108,9 @@ func (s *scope) run(ctx context.Context, step nodeplan.Step) error {
 	if step.Action == nodeplan.Wait {
 		s.waiting = s.waitingFor(step)
 		return nil
+	}
+	if step.Action == nodeplan.CreateNode {
+		return nil // all at once
 	}
 	s.workOn("node %s: %s, because: %s", step.Node, step.Action, step.Why)
 	s.log(ctx).Info(string(step.Action), "node", step.Node, "reason", step.Why)
@@ -135,7 +146,15 @@ func (s *scope) tell(ctx context.Context, step nodeplan.Step) error {
 			err = s.takeFromJobs(ctx, step)
 			break
 		}
+		if step.Why == nodeplan.WhyNotStarted {
+			err = s.giveUp(ctx, step)
+			break
+		}
 		err = s.slurm.UpdateNode(ctx, step.Node, slurm.StateDown, s.downReason(step, reason))
+	case nodeplan.PowerUp:
+		err = s.slurm.UpdateNode(ctx, step.Node, slurm.StatePowerUp, "")
+	case nodeplan.PowerDown:
+		err = s.slurm.UpdateNode(ctx, step.Node, slurm.StatePowerDown, "")
 	case nodeplan.DeleteNode:
 		err = s.slurm.DeleteNode(ctx, step.Node)
 	}
@@ -191,7 +210,7 @@ func (s *scope) wantedSets() []nodeplan.Set {
 	for _, set := range s.cluster.Spec.NodeSets {
 		sets = append(sets, nodeplan.Set{
 			Name: set.Name, Replicas: desired.Replicas(set), Hash: desired.TemplateHash(s.want, set),
-			MaxUnavailable: desired.MaxUnavailable(set),
+			MaxUnavailable: desired.MaxUnavailable(set), Cloud: cloud(set),
 		})
 	}
 	return sets
@@ -215,7 +234,7 @@ func (s *scope) planPods() []nodeplan.Pod {
 			Node: node, Set: pod.Labels[contract.LabelNodeSet], Index: index,
 			Hash:    pod.Annotations[contract.AnnotationTemplateHash],
 			Started: everRan(pod, contract.ContainerSlurmd),
-			Running: runs(pod, contract.ContainerSlurmd),
+			Running: runs(pod, contract.ContainerSlurmd), RunningSince: runningSince(pod),
 			Lost:    s.lost(pod),
 			Overdue: s.overdue(pod),
 
@@ -279,10 +298,18 @@ func (s *scope) overdue(pod *corev1.Pod) bool {
 	return s.memory.registered[pod.UID] || s.known && s.Clock.Since(since) > registerTime && s.runsSince(pod, registerTime)
 }
 
+// runningSince is when a pod's slurmd was last started, zero if it does not run.
+func runningSince(pod *corev1.Pod) time.Time {
+	if c := containerStatus(pod, contract.ContainerSlurmd); c != nil && c.State.Running != nil {
+		return c.State.Running.StartedAt.Time
+	}
+	return time.Time{}
+}
+
 // runsSince tells whether a pod's slurmd has run without a break for some time.
 func (s *scope) runsSince(pod *corev1.Pod, d time.Duration) bool {
-	c := containerStatus(pod, contract.ContainerSlurmd)
-	return c != nil && c.State.Running != nil && s.Clock.Since(c.State.Running.StartedAt.Time) > d
+	since := runningSince(pod)
+	return !since.IsZero() && s.Clock.Since(since) > d
 }
 
 func (s *scope) podOf(node string) *corev1.Pod {

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
@@ -47,6 +48,9 @@ type Slurm interface {
 	UpdateNode(ctx context.Context, name string, state slurm.UpdateState, reason string) error
 	DeleteNode(ctx context.Context, name string) error
 	JobInfos(ctx context.Context) ([]slurm.JobInfo, error)
+	CommentJob(ctx context.Context, id int64, comment string) error
+	CreateNodes(ctx context.Context, nodes contract.CloudNodes) error
+	AwaitEvents(ctx context.Context, after uint64) (uint64, error)
 	BeginJob(ctx context.Context, id int64, when time.Time) error
 	Config(ctx context.Context) (contract.AgentConfig, error)
 }
@@ -63,6 +67,8 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 	// NewSlurm makes a client to the slurmctld at an address.
 	NewSlurm func(address string, jwtKey []byte) Slurm
+	// NewListener makes one that waits for events, for longer than others wait for an answer.
+	NewListener func(address string, jwtKey []byte) Slurm
 	// SlurmImage is the image of clusters that name none.
 	SlurmImage string
 	// PollInterval is how often slurmctld is asked for what Kubernetes cannot know, such as job counts.
@@ -74,6 +80,9 @@ type Reconciler struct {
 	writer   *apply.Writer
 	memories memories
 	machines machines
+	events   chan event.GenericEvent
+	// stop ends what runs beside reconciliations.
+	stop context.Context //nolint:containedctx // the listeners' life is the operator's
 }
 
 // workers is how many clusters are worked on at once; most of the time each waits for an answer.
@@ -83,6 +92,7 @@ const workers = 16
 func (r *Reconciler) SetupWithManager(ctx context.Context, m ctrl.Manager) error {
 	r.writer = apply.New(r.Client, r.Reader)
 	child := handler.EnqueueRequestsFromMapFunc(clusterOf)
+	r.events, r.stop = make(chan event.GenericEvent), ctx
 	b := ctrl.NewControllerManagedBy(m).
 		For(&v1alpha1.SlurmCluster{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, rotationChanged))).
 		Watches(&corev1.Pod{}, child).
@@ -90,6 +100,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, m ctrl.Manager) error
 		Watches(&corev1.ConfigMap{}, child).
 		Watches(&appsv1.StatefulSet{}, child).
 		Watches(&policyv1.PodDisruptionBudget{}, child).
+		WatchesRawSource(source.Channel(r.events, &handler.EnqueueRequestForObject{})).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: workers})
 	if r.WatchMachines {
 		if err := r.watchMachines(ctx, m, b); err != nil {
@@ -145,11 +156,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: s.nextLook(changed)}, nil
 }
 
-// HTTPClient is the client with which slurmctlds are asked: they are near, and one that does not answer
-// must not hold a worker for long.
-func HTTPClient() *http.Client {
+// AnswerTimeout is how long a slurmctld may take to answer: they are near, and one that does not answer must not hold a
+// worker for long. ListenTimeout is for a request that waits for events.
+const (
+	AnswerTimeout = 5 * time.Second
+	ListenTimeout = (contract.AgentEventsWait + 5) * time.Second
+)
+
+// HTTPClient is the client with which slurmctlds are asked.
+func HTTPClient(timeout time.Duration) *http.Client {
 	return &http.Client{
-		Timeout:   5 * time.Second,
+		Timeout:   timeout,
 		Transport: &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, Proxy: nil},
 	}
 }

@@ -125,6 +125,7 @@ func (s *scope) work(ctx context.Context) error {
 		s.replaceController,
 		s.refreshConfig,
 		s.checkVolumes,
+		s.listen,
 		s.runNodes,
 		s.hastenRequeued,
 		s.protectBusy,
@@ -191,8 +192,10 @@ func (s *scope) nextLook(changed bool) time.Duration {
 	switch {
 	case now.Sub(s.memory.sizeChanged) < wordTime:
 		return min(5*soon, s.PollInterval)
+	case now.Before(s.memory.requeueUntil) && s.settled():
+		return min(requeueEvery, s.PollInterval)
 	case s.settled() && len(s.problems) == 0:
-		return s.PollInterval
+		return s.idleIn()
 	case now.Sub(s.memory.activity) < lively && s.waiting == nil && !s.settled() && !s.refused():
 		return soon
 	}

@@ -32,6 +32,7 @@ func ConfigFiles(c Cluster) (map[string]string, error) {
 		NodeSets:       nodeSets(spec.NodeSets),
 		Partitions:     partitions(spec.Partitions),
 		GresTypes:      gresTypes(c),
+		ResumeSeconds:  resumeSeconds(spec.NodeSets),
 		Config:         config,
 	})
 }
@@ -49,17 +50,28 @@ func ConfigMap(c Cluster, files map[string]string) *corev1ac.ConfigMapApplyConfi
 func maxNodes(sets []v1alpha1.NodeSet) int {
 	wanted := 0
 	for _, s := range sets {
-		wanted += Replicas(s)
+		wanted += most(s)
 	}
 	return max(leastNodes, 1<<bits.Len(uint(2*wanted)))
 }
 
-// Replicas is how many nodes a set wants. The schema's default is one.
+// Replicas is how many nodes a set wants always: without autoscaling, one if it does not say.
 func Replicas(s v1alpha1.NodeSet) int {
-	if s.Replicas == nil {
+	switch {
+	case s.Autoscale != nil:
+		return int(s.Autoscale.Min)
+	case s.Replicas == nil:
 		return 1
 	}
 	return int(*s.Replicas)
+}
+
+// most is how many nodes a set may have.
+func most(s v1alpha1.NodeSet) int {
+	if s.Autoscale != nil {
+		return int(s.Autoscale.Max)
+	}
+	return Replicas(s)
 }
 
 func nodeSets(sets []v1alpha1.NodeSet) []slurmconf.NodeSet {

@@ -114,6 +114,9 @@ func slurmdArgs(set v1alpha1.NodeSet) []string {
 	if set.TaskBinding == v1alpha1.TaskBindingCores {
 		args = append(args, "--task-binding="+contract.TaskBindingCores)
 	}
+	if set.Autoscale != nil {
+		args = append(args, "--cloud")
+	}
 	for _, g := range gresOf(set) {
 		args = append(args, g.flag())
 	}

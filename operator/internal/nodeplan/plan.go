@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
@@ -31,6 +32,10 @@ type Observation struct {
 	// FreeAt is when the jobs of busy nodes will have ended at the latest, in seconds since 1970, as far as that is
 	// known.
 	FreeAt map[string]int64
+	// Now is the time. Only autoscaled sets need it.
+	Now time.Time
+	// StartingSince is since when nodes are being switched on.
+	StartingSince map[string]time.Time
 }
 
 // Set is a wanted node set.
@@ -39,6 +44,8 @@ type Set struct {
 	Replicas int
 	// Hash is that of the pods it wants now.
 	Hash string
+	// Cloud is set for autoscaled sets, and Replicas does not count for those.
+	Cloud *Cloud
 	// MaxUnavailable is how many nodes may be out at once while they are replaced by ones of another hash.
 	MaxUnavailable int
 }
@@ -54,6 +61,8 @@ type Pod struct {
 	Started bool
 	// Running tells whether its slurmd runs now.
 	Running bool
+	// RunningSince is since when.
+	RunningSince time.Time
 	// Lost tells that its slurmd has ended, and every job in it with it, and that slurmctld was not told yet.
 	Lost bool
 	// Overdue tells that its node should be known to slurmctld: it was before, or both have run for so long
@@ -88,6 +97,10 @@ const (
 	Resume     Action = "Resume"
 	Down       Action = "Down"
 	DeleteNode Action = "DeleteNode"
+	// CreateNode tells Slurm of a node that is not switched on, PowerUp and PowerDown switch such a node on and off.
+	CreateNode Action = "CreateNode"
+	PowerUp    Action = "PowerUp"
+	PowerDown  Action = "PowerDown"
 	// Wait does nothing; it tells why nothing is done yet.
 	Wait Action = "Wait"
 )
@@ -114,6 +127,10 @@ const (
 	WhyPodGoing     = "its pod is going"
 	WhyCordoned     = "its machine is cordoned"
 	WhyMachineLost  = "its machine does not answer"
+	WhySwitchedOn   = "Slurm has switched it on"
+	WhySwitchedOff  = "Slurm has switched it off"
+	WhyNotStarted   = "it did not start in time"
+	WhyIdle         = "idle"
 	WhyLate         = "its drain has timed out"
 	WhyPodGone      = "its pod is gone"
 	WhyPodEnded     = "its pod has ended"
@@ -153,6 +170,9 @@ func newPlanner(o Observation) *planner {
 func Chooses(o Observation) bool {
 	p := newPlanner(o)
 	for _, set := range o.Sets {
+		if set.Cloud != nil {
+			continue
+		}
 		members := p.members(set.Name)
 		busy, leave := 0, 0
 		for _, pod := range members {
@@ -201,6 +221,10 @@ func (p *planner) add(a Action, pod Pod, why string) {
 // planSet brings one set towards its wanted number of nodes, all made from its present spec.
 func (p *planner) planSet(name string) {
 	set := p.sets[name]
+	if set.Cloud != nil {
+		p.planCloud(set)
+		return
+	}
 	members := p.members(name)
 	leaving := p.surplus(members, set.Replicas)
 	var staying []Pod

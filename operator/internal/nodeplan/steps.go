@@ -164,7 +164,10 @@ func (p *planner) lost() {
 			continue
 		}
 		set, index, ok := splitNodeName(node.Name)
-		_, wanted := p.sets[set]
+		wantedSet, wanted := p.sets[set]
+		if wantedSet.Cloud != nil {
+			continue
+		}
 		if !ok || !exists && !wanted && !node.Ours() {
 			continue // not a node of ours
 		}

@@ -246,7 +246,7 @@ func (w *world) do(s Step) {
 				p.everKnown = false // it registers again
 			}
 		}
-	case Wait:
+	case Wait, CreateNode, PowerUp, PowerDown:
 	}
 }
 

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,4 +24,37 @@ func (c *Client) Config(ctx context.Context) (contract.AgentConfig, error) {
 		return contract.AgentConfig{}, fmt.Errorf("asking for the running configuration: %w: %s answered %d, not as the agent does", ErrUnavailable, target, status)
 	}
 	return config, nil
+}
+
+// CreateNodes makes nodes that Slurm switches on when jobs need them.
+func (c *Client) CreateNodes(ctx context.Context, nodes contract.CloudNodes) error {
+	body, status, err := c.askAgent(ctx, http.MethodPost, contract.AgentPathNodes, nodes)
+	if err != nil {
+		return fmt.Errorf("making nodes: %w", err)
+	}
+	if status != http.StatusOK {
+		return fmt.Errorf("making nodes: %w: %s", ErrRefused, bytes.TrimSpace(body))
+	}
+	return nil
+}
+
+// AwaitEvents returns once the number of events in slurmctld is not after, or after some time.
+func (c *Client) AwaitEvents(ctx context.Context, after uint64) (uint64, error) {
+	body, status, err := c.askAgent(ctx, http.MethodGet, fmt.Sprintf("%s?after=%d", contract.AgentPathEvents, after), nil)
+	if err != nil {
+		return after, fmt.Errorf("waiting for events: %w", err)
+	}
+	var events contract.AgentEvents
+	if err := json.Unmarshal(body, &events); err != nil || status != http.StatusOK {
+		return after, fmt.Errorf("waiting for events: %w: the agent answered %d: %s", ErrUnavailable, status, bytes.TrimSpace(body))
+	}
+	return events.Count, nil
+}
+
+func (c *Client) askAgent(ctx context.Context, method, path string, in any) ([]byte, int, error) {
+	token, err := NewToken(c.Key, c.Now())
+	if err != nil {
+		return nil, 0, err
+	}
+	return c.do(ctx, method, "http://"+net.JoinHostPort(c.Address, strconv.Itoa(contract.PortAgent))+path, token, in)
 }

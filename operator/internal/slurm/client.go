@@ -103,15 +103,24 @@ func (c *Client) BeginJob(ctx context.Context, id int64, when time.Time) error {
 	return nil
 }
 
+// CommentJob says something of a job to those who look at it.
+func (c *Client) CommentJob(ctx context.Context, id int64, comment string) error {
+	var body answer
+	if err := c.call(ctx, http.MethodPost, "job/"+strconv.FormatInt(id, 10), map[string]any{"admin_comment": comment}, &body, &body); err != nil {
+		return fmt.Errorf("commenting job %d: %w", id, err)
+	}
+	return nil
+}
+
 // NoReason is the reason to give with RESUME. Slurm would otherwise keep the old one, even for an empty one,
 // and with it set the node down later.
 const NoReason = "none"
 
-// UpdateNode changes a node's state and its reason.
+// UpdateNode changes a node's state and, unless it is empty, its reason.
 func (c *Client) UpdateNode(ctx context.Context, name string, state UpdateState, reason string) error {
 	request := struct {
 		State  []UpdateState `json:"state"`
-		Reason string        `json:"reason"`
+		Reason string        `json:"reason,omitempty"`
 	}{[]UpdateState{state}, reason}
 	var body answer
 	if err := c.call(ctx, http.MethodPost, "node/"+url.PathEscape(name), request, &body, &body); err != nil {
@@ -193,8 +202,8 @@ func (c *Client) do(ctx context.Context, method, target, token string, in any) (
 		request.Header.Set("Content-Type", "application/json")
 	}
 	if token != "" {
-		request.Header.Set("X-SLURM-USER-NAME", contract.UserName)
-		request.Header.Set("X-SLURM-USER-TOKEN", token)
+		request.Header.Set(contract.UserHeader, contract.UserName)
+		request.Header.Set(contract.TokenHeader, token)
 	}
 	response, err := c.HTTP.Do(request)
 	if err != nil {

@@ -20,6 +20,9 @@ const (
 	// StateIdle ends the drain of a node that does nothing, without a ping.
 	StateIdle UpdateState = "IDLE"
 	StateDown UpdateState = "DOWN"
+	// StatePowerUp and StatePowerDown switch a cloud node on and off; the latter waits until it runs nothing.
+	StatePowerUp   UpdateState = "POWER_UP"
+	StatePowerDown UpdateState = "POWER_DOWN"
 )
 
 // Node is a node as slurmctld tells it.
@@ -31,8 +34,11 @@ type Node struct {
 	Reason string   `json:"reason"`
 	CPUs   int32    `json:"cpus"`
 	// RealMemory is in MiB.
-	RealMemory int64  `json:"real_memory"`
-	Version    string `json:"version"`
+	RealMemory int64    `json:"real_memory"`
+	Version    string   `json:"version"`
+	Features   []string `json:"features"`
+	// Gres is as in slurm.conf.
+	Gres string `json:"gres"`
 	// Extra is a line of text that the node's own pod may write.
 	Extra string `json:"extra"`
 	// ReasonChangedAt is when the node was drained or set down.
@@ -64,17 +70,37 @@ func (n Node) Busy() bool {
 	return n.Is("ALLOCATED") || n.Is("MIXED") || n.Is("COMPLETING") || n.Is("UNKNOWN") || len(n.State) == 0
 }
 
-// Down tells whether Slurm cannot use a node, or does not hear of it.
+// Down tells whether Slurm cannot use a node, or does not hear of it. One that is switched on is not heard of yet.
 func (n Node) Down() bool {
-	return n.Is("DOWN") || n.Is("NOT_RESPONDING") || n.Is("INVALID_REG") || n.Is("INVALID") || n.Is("FAIL")
+	return n.Is("DOWN") || n.Is("NOT_RESPONDING") && !n.Starting() && !n.Off() || n.Is("INVALID_REG") || n.Is("INVALID") || n.Is("FAIL")
 }
+
+// Cloud tells whether Slurm switches a node on and off.
+func (n Node) Cloud() bool { return n.Is("CLOUD") }
+
+// Starting tells whether Slurm has switched a cloud node on, or is about to, and waits for it.
+func (n Node) Starting() bool {
+	return n.Cloud() && (n.Booting() || n.Is("POWERED_DOWN") && (n.Is("POWER_UP") || n.Is("ALLOCATED") || n.Is("MIXED")))
+}
+
+// Booting tells whether Slurm takes a slurmd that starts now as a node that it has switched on. One that starts before
+// that is taken for one from before.
+func (n Node) Booting() bool { return n.Is("POWERING_UP") }
+
+// Off tells whether a cloud node is switched off, or is being.
+func (n Node) Off() bool {
+	return n.Cloud() && !n.Starting() && (n.Is("POWERED_DOWN") || n.Is("POWERING_DOWN"))
+}
+
+// On tells whether a cloud node is there.
+func (n Node) On() bool { return n.Cloud() && !n.Starting() && !n.Off() }
 
 // Draining tells whether a node takes no new jobs.
 func (n Node) Draining() bool { return n.Is("DRAIN") }
 
 // Usable tells whether Slurm starts jobs on a node, or has filled it.
 func (n Node) Usable() bool {
-	return !n.Draining() && !n.Down() && (n.Is("IDLE") || n.Is("ALLOCATED") || n.Is("MIXED"))
+	return !n.Draining() && !n.Down() && !n.Starting() && !n.Off() && (n.Is("IDLE") || n.Is("ALLOCATED") || n.Is("MIXED"))
 }
 
 // Grows tells whether a node could have more than Slurm knows and lose nothing.
@@ -135,6 +161,9 @@ func (j JobInfo) Running() bool { return j.state().Running() }
 
 // Completing tells whether the job has ended, but not yet on all its nodes.
 func (j JobInfo) Completing() bool { return slices.Contains(j.JobState, "COMPLETING") }
+
+// On tells whether a node is among the job's.
+func (j JobInfo) On(node string) bool { return slices.Contains(j.Nodes(), node) }
 
 // Nodes are the names of its nodes.
 func (j JobInfo) Nodes() []string {

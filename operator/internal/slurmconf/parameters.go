@@ -3,6 +3,7 @@ package slurmconf
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
@@ -25,7 +26,7 @@ var known = func() map[string]string {
 
 // owned are the parameters that decide how the cluster is built.
 func owned(c Cluster, address string) []parameter {
-	return []parameter{
+	return append(powerSaving(c), []parameter{
 		{"ClusterName", c.Name},
 		{"SlurmctldHost", fmt.Sprintf("%s(%s)", c.ControllerHost, address)},
 		{"SlurmUser", contract.UserName},
@@ -50,7 +51,42 @@ func owned(c Cluster, address string) []parameter {
 		{"ReturnToService", "2"},
 		// Nodes have no names that DNS must know, so slurmds do not forward messages to each other.
 		{"TreeWidth", "65533"},
+	}...)
+}
+
+// powerSaving lets Slurm's scheduler power nodes up. When to power them down, the operator decides for each node set, so
+// that Slurm's own time for that is a year.
+func powerSaving(c Cluster) []parameter {
+	if c.ResumeSeconds == 0 {
+		return nil
 	}
+	return []parameter{
+		{"ResumeProgram", contract.PowerProgram},
+		{"SuspendProgram", contract.PowerProgram},
+		// Without it, slurmctld would look only every 30 s whether a job's nodes have come. The user's own one runs, too.
+		{"PrologSlurmctld", contract.PrologProgram},
+		{"SuspendTime", "31536000"},
+		{"ResumeTimeout", fmt.Sprint(c.ResumeSeconds)},
+		// The operator ends this as soon as the node's pod is gone.
+		{"SuspendTimeout", "120"},
+		{"ResumeRate", "0"},
+		{"SuspendRate", "0"},
+	}
+}
+
+// joinedOf are the joined parameters of a cluster.
+func joinedOf(c Cluster) []parameter {
+	if c.ResumeSeconds == 0 {
+		return joined
+	}
+	list := slices.Clone(joined)
+	for i := range list {
+		if list[i].key == "SlurmctldParameters" {
+			// A job that gets nodes in the second of the last look would wait ten for the next.
+			list[i].value += ",power_save_interval=1"
+		}
+	}
+	return list
 }
 
 // joined are parameters with a list of values, to which a user's own are added.
@@ -59,6 +95,15 @@ var joined = []parameter{
 	{"SlurmctldParameters", "enable_configless"},
 	// What nodes include for themselves makes their configurations differ; slurmctld would complain of each.
 	{"DebugFlags", "NO_CONF_HASH"},
+}
+
+// defaultsOf are the defaults of a cluster.
+func defaultsOf(c Cluster) []parameter {
+	if c.ResumeSeconds == 0 {
+		return defaults
+	}
+	// All nodes that could be are known, so a job that would never fit is refused.
+	return append(slices.Clone(defaults), parameter{"EnforcePartLimits", "ANY"})
 }
 
 // defaults are parameters that a user may set differently.

@@ -28,6 +28,8 @@ type Cluster struct {
 	Partitions []Partition
 	// GresTypes are the names of the nodes' generic resources.
 	GresTypes []string
+	// ResumeSeconds is how long a node that Slurm powers up may take until it registers; 0 if there are none such.
+	ResumeSeconds int64
 	// Config holds further parameters of slurm.conf, as the user wrote them.
 	Config map[string]string
 }
@@ -132,14 +134,14 @@ func parameters(c Cluster, address string) []parameter {
 		user[strings.ToLower(k)] = v
 	}
 	list := owned(c, address)
-	for _, p := range defaults {
+	for _, p := range defaultsOf(c) {
 		if v, ok := user[strings.ToLower(p.key)]; ok {
 			p.value = v
 			delete(user, strings.ToLower(p.key))
 		}
 		list = append(list, p)
 	}
-	for _, p := range joined {
+	for _, p := range joinedOf(c) {
 		lower := strings.ToLower(p.key)
 		list = append(list, parameter{p.key, strings.TrimSuffix(p.value+","+user[lower], ",")})
 		delete(user, lower)

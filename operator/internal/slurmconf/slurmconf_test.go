@@ -135,3 +135,23 @@ func FuzzRender(f *testing.F) {
 		assert.Equal(t, 1, strings.Count(strings.ToLower(text), "\nslurmuser="))
 	})
 }
+
+// A cluster whose nodes are always on has nothing of power saving; one of the others says it all.
+func TestPowerSaving(t *testing.T) {
+	files, err := Render(cluster())
+	require.NoError(t, err)
+	for _, word := range []string{"Resume", "Suspend", "Prolog", "power_save", "EnforcePartLimits"} {
+		require.NotContains(t, files[contract.FileSlurmConf], word)
+	}
+	c := cluster()
+	c.ResumeSeconds = 90
+	c.Config = map[string]string{"SlurmctldParameters": "idle_on_node_suspend"}
+	files, err = Render(c)
+	require.NoError(t, err)
+	for _, line := range []string{
+		"ResumeProgram=/run/slurm/slurmcluster-power", "SuspendProgram=/run/slurm/slurmcluster-power", "PrologSlurmctld=/run/slurm/slurmcluster-prolog",
+		"ResumeTimeout=90", "EnforcePartLimits=ANY", "SlurmctldParameters=enable_configless,power_save_interval=1,idle_on_node_suspend",
+	} {
+		require.Contains(t, files[contract.FileSlurmConf], line+"\n")
+	}
+}

@@ -17,9 +17,11 @@ var refused = []string{
 	"AccountingStorageHost", "AccountingStoragePass", "AccountingStoragePort", "AccountingStorageType",
 	"AccountingStorageUser", "BackupAddr", "BackupController", "ControlAddr", "ControlMachine", "CredType",
 	"DownNodes", "FrontendName", "GresTypes", "Include", "JobAcctGatherType", "MCSPlugin", "NodeName", "NodeSet",
-	"PartitionName", "PlugStackConfig", "PluginDir", "RebootProgram", "ResumeProgram",
+	"PartitionName", "PlugStackConfig", "PluginDir", "RebootProgram",
+	"ResumeFailProgram", "ResumeProgram", "ResumeRate", "ResumeTimeout",
 	"SlurmctldLogFile", "SlurmctldPrimaryOffProg", "SlurmctldPrimaryOnProg", "SlurmdLogFile",
-	"SlurmdParameters", "SuspendProgram", "SwitchType", "TaskPlugin", "TaskPluginParam", "TopologyPlugin", "X11Parameters",
+	"SlurmdParameters", "SuspendExcNodes", "SuspendExcParts", "SuspendExcStates", "SuspendProgram", "SuspendRate",
+	"SuspendTime", "SuspendTimeout", "SwitchType", "TaskPlugin", "TaskPluginParam", "TopologyPlugin", "X11Parameters",
 }
 
 // OwnedKeys lists, sorted, the parameters that spec.config must not hold.

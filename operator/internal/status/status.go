@@ -97,6 +97,9 @@ func countNodes(o Observation, s *v1alpha1.SlurmClusterStatus) (wanted, ready, c
 				cpus += count(&counts, node, pod)
 			}
 		}
+		if set.Autoscale != nil {
+			counts.Wanted = max(counts.Wanted, counts.Ready) // those above min come and go with the jobs
+		}
 		counts.Ready = min(counts.Ready, counts.Wanted)
 		wanted += counts.Wanted
 		ready += counts.Ready

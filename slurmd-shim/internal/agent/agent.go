@@ -40,6 +40,10 @@ type Agent struct {
 	Proc string
 	// Slurmctld is the command to run; "-D -f <file>" is added.
 	Slurmctld []string
+	// Scontrol and Sinfo are Slurm's commands.
+	Scontrol, Sinfo string
+	// Links are where links to this program are made that slurm.conf names as programs.
+	Links []string
 	// Check is a command of Slurm's that fails when SLURM_CONF names a file with errors.
 	Check []string
 	// PollEvery is how often the mounted configuration and key are looked at when no notification comes.
@@ -48,6 +52,9 @@ type Agent struct {
 
 	mu     sync.Mutex
 	status contract.AgentConfig
+	events bell
+
+	readiness readiness
 
 	lastLog string
 
@@ -111,6 +118,9 @@ func (a *Agent) prepare(ctx context.Context) error {
 	}
 	// slurmctld reads what it includes to find more files to send to nodes.
 	if err := launch.GresConf(a.GresConf, nil); err != nil {
+		return err
+	}
+	if err := a.link(); err != nil {
 		return err
 	}
 	files, err := readConfig(a.Source)

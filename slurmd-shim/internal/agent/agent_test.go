@@ -85,6 +85,7 @@ func newBench(t *testing.T, conf string) *bench {
 		NodeConf: filepath.Join(dir, "node.conf"), GresConf: filepath.Join(dir, "gres.conf"),
 		JWTKey: filepath.Join(dir, "key"), JWTCopy: filepath.Join(dir, "run", "keys", "key"), MungeSocket: socket,
 		Listen: "127.0.0.1:0", Proc: "/proc", Slurmctld: []string{filepath.Join(dir, "slurmctld")},
+		Scontrol: filepath.Join(dir, "scontrol"), Sinfo: filepath.Join(dir, "sinfo"), Links: []string{filepath.Join(dir, "power")},
 		Check: []string{filepath.Join(dir, "scontrol")}, PollEvery: watch.Every, Log: slog.New(slog.DiscardHandler),
 	}}
 	b.mount(map[string]string{"slurm.conf": conf})

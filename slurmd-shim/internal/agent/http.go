@@ -16,16 +16,17 @@ import (
 // tcpListen is the kernel's number of the state LISTEN in /proc/net/tcp.
 const tcpListen = 0x0a
 
-// Handler answers contract.AgentPathConfig with contract.AgentConfig, and /readyz with 200 when slurmctld
-// listens, else 503.
+// Handler answers contract.AgentPathConfig with contract.AgentConfig, /readyz with 200 when slurmctld listens, else 503,
+// and what autoscaling needs: it makes nodes, and tells when Slurm powers some up or down.
 func (a *Agent) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+contract.AgentPathConfig, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(a.Status()); err != nil {
-			a.Log.Warn("answer "+contract.AgentPathConfig, "error", err)
-		}
+		a.answer(w, a.Status())
 	})
+	mux.HandleFunc("POST "+contract.AgentPathNodes, a.allowed(a.serveNodes))
+	mux.HandleFunc("GET "+contract.AgentPathEvents, a.allowed(a.serveEvents))
+	mux.HandleFunc("POST "+contract.AgentPathPower, local(a.servePower))
+	mux.HandleFunc("GET "+contract.AgentPathProlog, local(a.serveProlog))
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		listens, err := a.listens(contract.PortSlurmctld)
 		switch {
@@ -36,6 +37,13 @@ func (a *Agent) Handler() http.Handler {
 		}
 	})
 	return mux
+}
+
+func (a *Agent) answer(w http.ResponseWriter, what any) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(what); err != nil {
+		a.Log.Warn("answer a request", "error", err)
+	}
 }
 
 // listens looks a port up in the kernel's table. slurmctld logs an error for each connection on which

@@ -2,8 +2,10 @@ package cmd
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -54,6 +56,9 @@ func (a *app) slurmctld() *cobra.Command {
 				Listen:      fmt.Sprintf(":%d", contract.PortAgent),
 				Proc:        "/proc",
 				Slurmctld:   []string{"slurmctld"},
+				Scontrol:    "scontrol",
+				Sinfo:       "sinfo",
+				Links:       slices.Collect(maps.Keys(Links)),
 				// Listing a host name is the least that a command of Slurm's can do after it has read
 				// its configuration.
 				Check:     []string{"scontrol", "show", "hostnames", "x"},

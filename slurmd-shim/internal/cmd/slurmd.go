@@ -17,18 +17,20 @@ import (
 
 func (a *app) slurmd() *cobra.Command {
 	var o nodeconf.Options
+	var cloud bool
 	c := &cobra.Command{
 		Use:   "slurmd [flags] [-- slurmd arguments]",
 		Short: "Tell slurmd what this container may use, wait for slurmctld and become slurmd",
 		Long: "Reads CPU quota, cpuset and memory limit and the machine's shape, and registers a dynamic node with them.\n" +
 			"Reads " + contract.EnvController + " (host:port of slurmctld) and " + contract.EnvNodeFeatures + " (comma-separated).",
-		RunE: a.daemon(func(c *cobra.Command, extra []string) error { return a.runSlurmd(c, o, extra) }),
+		RunE: a.daemon(func(c *cobra.Command, extra []string) error { return a.runSlurmd(c, o, cloud, extra) }),
 	}
 	nodeFlags(c, &o)
+	c.Flags().BoolVar(&cloud, "cloud", false, "Slurm knows the node already and powers it up")
 	return c
 }
 
-func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, extra []string) error {
+func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, cloud bool, extra []string) error {
 	found, err := look(limits.Options{Root: "/"}, o)
 	if err != nil {
 		return err
@@ -38,7 +40,7 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, extra []string) er
 		return err
 	}
 	s := slurmdOf(host, found.Node)
-	s.Extra = extra
+	s.Extra, s.Cloud = extra, cloud
 	argv, err := s.Args()
 	if err != nil {
 		return err

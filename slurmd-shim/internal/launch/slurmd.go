@@ -20,6 +20,8 @@ type Slurmd struct {
 	// Features is a comma-separated list, possibly empty.
 	Features string
 	Node     nodeconf.Node
+	// Cloud tells that Slurm knows the node already, and waits for it to boot.
+	Cloud bool
 	// Extra arguments go to slurmd as they are.
 	Extra []string
 }
@@ -39,6 +41,10 @@ func (s Slurmd) Args() ([]string, error) {
 	}
 	// -N says the name outright: slurmd cannot fill in %n in SlurmdSpoolDir without it.
 	argv := []string{contract.SlurmdLink, "-D", "-Z", "-N", s.Host, "--conf-server", s.Controller, confFlag, conf}
+	if s.Cloud {
+		// The time since boot is the machine's in a container, and Slurm waits for one after it asked.
+		argv = append(argv, "-b")
+	}
 	return append(argv, s.Extra...), nil
 }
 

@@ -58,6 +58,9 @@ func (l Leaver) look(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	known, err := l.Slurm.Show(ctx)
+	if err == nil && known.Power {
+		return false, nil // the pod's time is over, and a drain would be for its successor
+	}
 	if err == nil && !known.Draining {
 		err = l.Slurm.Drain(ctx, contract.ReasonLeaving)
 	}

@@ -48,6 +48,7 @@ func TestRun(t *testing.T) {
 		"free already":         {answers: []answer{{}}, drained: 1},
 		"until the jobs end":   {answers: []answer{{known: busy}, {known: free}}, drained: 1},
 		"drained by others":    {answers: []answer{{known: free}}},
+		"powered down":         {answers: []answer{{known: scontrol.Known{Busy: true, Power: true}}}},
 		"not known":            {answers: []answer{{err: scontrol.ErrGone}}},
 		"no answer, no step":   {answers: []answer{{err: errors.New("no answer")}}, steps: []int{0}},
 		"no answer, then free": {answers: []answer{{err: errors.New("no answer")}, {known: free}}, steps: []int{1}},

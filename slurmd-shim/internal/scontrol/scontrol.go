@@ -27,6 +27,8 @@ type Known struct {
 	Busy bool
 	// Draining tells whether it takes no new jobs.
 	Draining bool
+	// Power tells whether Slurm powers it up or down, or has done the latter.
+	Power bool
 }
 
 // Node is a node of Slurm's.
@@ -66,6 +68,7 @@ func parse(line string) (Known, error) {
 		return Known{}, fmt.Errorf("scontrol shows no CPUTot, RealMemory and State: %s", line)
 	}
 	k.Draining = slices.Contains(strings.Split(flags, "+"), "DRAIN")
+	k.Power = strings.Contains(flags, "POWER")
 	k.Busy = base != "IDLE" && base != "DOWN" || strings.Contains(flags, "COMPLETING")
 	return k, nil
 }

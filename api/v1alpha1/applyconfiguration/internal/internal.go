@@ -34,6 +34,22 @@ var schemaYAML = typed.YAMLObject(`types:
       default: Munge
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.AuthType
   scalar: string
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.Autoscale
+  map:
+    fields:
+    - name: idleTimeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: max
+      type:
+        scalar: numeric
+    - name: min
+      type:
+        scalar: numeric
+      default: 0
+    - name: startTimeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.ConfigValue
   scalar: string
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.ControllerSpec
@@ -134,6 +150,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.NodeSet
   map:
     fields:
+    - name: autoscale
+      type:
+        namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.Autoscale
     - name: drainTimeout
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
@@ -156,7 +175,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: replicas
       type:
         scalar: numeric
-      default: 1
     - name: resources
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.NodeResources

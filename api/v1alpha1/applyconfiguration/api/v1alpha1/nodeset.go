@@ -17,8 +17,11 @@ import (
 type NodeSetApplyConfiguration struct {
 	// name of the set. Its nodes are <name>-0, <name>-1, ...
 	Name *string `json:"name,omitempty"`
-	// replicas is how many nodes are wanted.
+	// replicas is how many nodes are wanted. Default: 1, or what autoscale decides.
 	Replicas *int32 `json:"replicas,omitempty"`
+	// autoscale lets Slurm's scheduler decide how many nodes there are, by the jobs that wait. It takes the place of
+	// replicas.
+	Autoscale *AutoscaleApplyConfiguration `json:"autoscale,omitempty"`
 	// resources of each node, both as requests and as limits of its pod. Slurm is told the same numbers,
 	// memory less a small reserve for the daemons.
 	Resources *NodeResourcesApplyConfiguration `json:"resources,omitempty"`
@@ -68,6 +71,14 @@ func (b *NodeSetApplyConfiguration) WithName(value string) *NodeSetApplyConfigur
 // If called multiple times, the Replicas field is set to the value of the last call.
 func (b *NodeSetApplyConfiguration) WithReplicas(value int32) *NodeSetApplyConfiguration {
 	b.Replicas = &value
+	return b
+}
+
+// WithAutoscale sets the Autoscale field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Autoscale field is set to the value of the last call.
+func (b *NodeSetApplyConfiguration) WithAutoscale(value *AutoscaleApplyConfiguration) *NodeSetApplyConfiguration {
+	b.Autoscale = value
 	return b
 }
 
