@@ -32,7 +32,7 @@ func (l *listener) end() {
 
 // listen sees to it that a listener waits where there are autoscaled node sets, and none elsewhere. Its life is the
 // operator's, not that of one look.
-func (s *scope) listen(context.Context) error { //nolint:contextcheck // see above
+func (s *scope) listen(context.Context) error { //nolint:contextcheck // as said
 	l := &s.memory.listener
 	if !s.autoscales() || s.controllerPod == nil || s.controllerPod.Status.PodIP == "" {
 		l.end()
@@ -47,6 +47,7 @@ func (s *scope) listen(context.Context) error { //nolint:contextcheck // see abo
 	*l = listener{address, key, cancel}
 	cluster := &v1alpha1.SlurmCluster{}
 	cluster.Namespace, cluster.Name = s.cluster.Namespace, s.cluster.Name
+	//nolint:contextcheck // as said
 	go listenTo(ctx, s.NewListener(address, []byte(key)), func() {
 		select {
 		case s.events <- event.GenericEvent{Object: cluster}:

@@ -47,7 +47,7 @@ func (p *planner) planCloud(set Set) {
 			p.starting(set, pod, node)
 		case p.on(set, pod, node, wanted):
 			on++
-			if !node.Busy() && p.Now.Sub(node.LastBusy.Time()) > set.Cloud.IdleTimeout {
+			if !node.Busy() && !p.drainedByAdmin(node) && p.Now.Sub(node.LastBusy.Time()) > set.Cloud.IdleTimeout {
 				idle = append(idle, pod)
 			}
 		}
