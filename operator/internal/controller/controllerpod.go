@@ -111,10 +111,14 @@ func containerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 }
 
-// deletePod deletes exactly this pod, not a successor of its name.
+// deletePod deletes exactly this pod, not a successor of its name, and one that never ran only if that is still so.
 func (s *scope) deletePod(ctx context.Context, pod *corev1.Pod) error {
 	s.acted = true
-	err := s.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
+	same := client.Preconditions{UID: &pod.UID}
+	if pod.Labels[contract.LabelRole] == contract.RoleSlurmd && !everRan(pod, contract.ContainerSlurmd) {
+		same.ResourceVersion = &pod.ResourceVersion
+	}
+	err := s.Client.Delete(ctx, pod, same)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
 	}

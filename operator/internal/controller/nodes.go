@@ -237,6 +237,7 @@ func (s *scope) planPods() []nodeplan.Pod {
 			Running: runs(pod, contract.ContainerSlurmd), RunningSince: runningSince(pod),
 			Lost:    s.lost(pod),
 			Overdue: s.overdue(pod),
+			Stuck:   !everRan(pod, contract.ContainerSlurmd) && len(podProblems(pod, s.Clock.Now())) > 0,
 
 			Impatient:   s.impatient(pod),
 			Leaving:     pod.DeletionTimestamp != nil || ended,

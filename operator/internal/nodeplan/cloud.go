@@ -157,17 +157,17 @@ func (p *planner) starting(set Set, pod Pod, node slurm.Node) {
 	waited := p.Now.Sub(since)
 	switch {
 	case node.Is("DOWN"):
-		if !node.Is("POWER_DOWN") {
+		if !node.Is("POWER_DOWN") && !p.drainedByAdmin(node) {
 			p.add(PowerDown, pod, WhyNotStarted)
 		}
-	case seen && waited > set.Cloud.StartTimeout:
+	case seen && waited > set.Cloud.StartTimeout && !(pod.Running && p.Now.Sub(pod.RunningSince) < registerTime):
 		p.add(Down, pod, WhyNotStarted)
 	case !p.exists(pod):
 		if node.Booting() {
 			p.add(CreatePod, pod, WhySwitchedOn)
 		}
 	case pod.Leaving:
-	case pod.Hash != set.Hash && !pod.Started:
+	case pod.Hash != set.Hash && pod.Stuck:
 		p.add(DeletePod, pod, WhyUpdate)
 	case pod.Running && seen && waited > registerTime && p.Now.Sub(pod.RunningSince) > registerTime:
 		// It is from before the node was last switched off; Slurm waits for one that has just started.
@@ -182,7 +182,7 @@ func (p *planner) on(set Set, pod Pod, node slurm.Node, wanted bool) bool {
 		switch emptied := node.Draining() && node.Ours() && !node.Busy(); {
 		case !node.Down() && !emptied:
 			p.add(Down, pod, WhyPodLost)
-		case !node.Busy() && !node.Is("POWER_DOWN"):
+		case !node.Busy() && !node.Is("POWER_DOWN") && !p.drainedByAdmin(node): // switching it off would end the drain
 			p.add(PowerDown, pod, WhyPodGone)
 		}
 		return false

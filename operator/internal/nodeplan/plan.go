@@ -65,6 +65,8 @@ type Pod struct {
 	RunningSince time.Time
 	// Lost tells that its slurmd has ended, and every job in it with it, and that slurmctld was not told yet.
 	Lost bool
+	// Stuck tells that something keeps its slurmd from starting at all.
+	Stuck bool
 	// Overdue tells that its node should be known to slurmctld: it was before, or both have run for so long
 	// that it must have registered.
 	Overdue bool

@@ -16,7 +16,7 @@ import (
 
 var (
 	update = flag.Bool("update", false, "rewrite the golden files")
-	seeds  = flag.Uint64("seeds", 400, "how many random orders to try")
+	seeds  = flag.Uint64("seeds", 300, "how many random orders to try")
 )
 
 // play lets a world and the planner act in turn. crash says, before each step, whether the operator ends here: the
@@ -37,7 +37,7 @@ func steadily() bool { return false }
 
 // TestScenarios keeps the decisions of whole scenarios, with their reasons, as files for people to read.
 func TestScenarios(t *testing.T) {
-	up := func(replicas int) *world {
+	running := func(replicas int) *world {
 		w := newWorld(Set{Name: "cpu", Replicas: replicas, Hash: "a", MaxUnavailable: 1})
 		play(w, 12, steadily)
 		w.log = append(w.log, "---- running")
@@ -60,7 +60,7 @@ func TestScenarios(t *testing.T) {
 			return w
 		},
 		"rolling update": func() *world {
-			w := up(4)
+			w := running(4)
 			w.log = append(w.log, "---- new template, at most 2 out, one long job")
 			w.submit(1, 25)
 			w.tick()
@@ -69,7 +69,7 @@ func TestScenarios(t *testing.T) {
 			return w
 		},
 		"rolling update and back": func() *world {
-			w := up(3)
+			w := running(3)
 			w.log = append(w.log, "---- new template, taken back at once, while every node is busy")
 			w.submit(3, 20)
 			w.tick()
@@ -80,7 +80,7 @@ func TestScenarios(t *testing.T) {
 			return w
 		},
 		"loss": func() *world {
-			w := up(2)
+			w := running(2)
 			w.log = append(w.log, "---- pod cpu-0 is killed under a job")
 			w.submit(2, 10)
 			w.tick()
@@ -89,7 +89,7 @@ func TestScenarios(t *testing.T) {
 			return w
 		},
 		"eviction with notice": func() *world {
-			w := up(2)
+			w := running(2)
 			w.log = append(w.log, "---- pod cpu-0 is evicted: its job ends in time")
 			w.submit(1, 4)
 			w.tick()
@@ -103,7 +103,7 @@ func TestScenarios(t *testing.T) {
 			return w
 		},
 		"cordon": func() *world {
-			w := up(2)
+			w := running(2)
 			w.log = append(w.log, "---- the machine of cpu-0 is cordoned")
 			w.submit(1, 6)
 			w.tick()
@@ -112,7 +112,7 @@ func TestScenarios(t *testing.T) {
 			return w
 		},
 		"slurmctld is silent": func() *world {
-			w := up(3)
+			w := running(3)
 			w.log = append(w.log, "---- silent, 1 replica, and pod cpu-0 is killed")
 			w.silent = true
 			w.sets[0].Replicas = 1
@@ -123,8 +123,44 @@ func TestScenarios(t *testing.T) {
 			play(w, 20, steadily)
 			return w
 		},
+		"autoscale": func() *world {
+			w := newWorld(Set{Name: "cpu", Hash: "a", MaxUnavailable: 1, Cloud: scale(0, 4)})
+			play(w, 5, steadily)
+			w.log = append(w.log, "---- a job of three nodes")
+			w.submit(3, 10)
+			play(w, 40, steadily)
+			w.log = append(w.log, "---- a job, whose pod is killed")
+			w.submit(1, 10)
+			play(w, 10, steadily)
+			w.kill("cpu-0")
+			play(w, 50, steadily)
+			w.log = append(w.log, "---- one is always wanted, of at most two")
+			w.sets[0].Cloud = scale(1, 2)
+			play(w, 10, steadily)
+			return w
+		},
+		"autoscale, no room": func() *world {
+			w := newWorld(Set{Name: "cpu", Hash: "a", MaxUnavailable: 1, Cloud: scale(0, 1)})
+			play(w, 5, steadily)
+			w.log = append(w.log, "---- a job, and no machine for it until tick 90")
+			w.full = true
+			w.submit(1, 10)
+			play(w, 85, steadily)
+			w.full = false
+			play(w, 60, steadily)
+			return w
+		},
+		"replicas become autoscaled": func() *world {
+			w := running(2)
+			w.log = append(w.log, "---- autoscale, while a job runs on one node")
+			w.submit(1, 10)
+			w.tick()
+			w.sets[0].Cloud, w.sets[0].Hash = scale(1, 3), "b"
+			play(w, 30, steadily)
+			return w
+		},
 		"drain with a time-out": func() *world {
-			w := up(1)
+			w := running(1)
 			w.log = append(w.log, "---- a job for ever, a time-out of 5 ticks, a new template")
 			w.submit(1, 1000)
 			w.tick()
@@ -156,7 +192,8 @@ func TestAnyOrder(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		w := newWorld(
 			Set{Name: "a", Replicas: r.IntN(5), Hash: "1", MaxUnavailable: 1 + r.IntN(2)},
-			Set{Name: "b", Replicas: r.IntN(3), Hash: "1", MaxUnavailable: 1})
+			Set{Name: "b", Replicas: r.IntN(3), Hash: "1", MaxUnavailable: 1},
+			Set{Name: "c", Hash: "1", MaxUnavailable: 1, Cloud: scale(r.IntN(2), 1+r.IntN(4))})
 		if r.IntN(4) == 0 {
 			w.timeout = int64(5 + r.IntN(20))
 		}
@@ -174,7 +211,7 @@ func TestAnyOrder(t *testing.T) {
 					w.tick() // it is slow
 				}
 				w.do(step)
-				if step.Why == WhyUpdate && step.Action == Drain {
+				if step.Why == WhyUpdate && step.Action == Drain && step.Set != "c" {
 					mayUpdate[step.Set]++
 				}
 				w.unharmed(t, seed)
@@ -184,7 +221,7 @@ func TestAnyOrder(t *testing.T) {
 			}
 		}
 		calm(w)
-		play(w, 200, steadily)
+		play(w, 400, steadily)
 		w.unharmed(t, seed)
 		w.finished(t, seed)
 	}
@@ -232,7 +269,9 @@ func disturb(w *world, r *rand.Rand) {
 	}
 	switch r.IntN(11) {
 	case 0:
-		set.Replicas = r.IntN(5)
+		if set.Replicas = r.IntN(5); set.Cloud != nil {
+			set.Cloud = scale(r.IntN(2), 1+r.IntN(4))
+		}
 	case 1:
 		set.Hash = fmt.Sprint(r.IntN(3))
 	case 2:
@@ -262,6 +301,7 @@ func disturb(w *world, r *rand.Rand) {
 func calm(w *world) {
 	w.silent = false
 	w.cordoned = map[int]bool{}
+	w.full = false
 	for _, n := range w.nodes {
 		if n.drain && !n.ours() {
 			n.drain, n.down, n.reason = false, false, ""

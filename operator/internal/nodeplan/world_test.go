@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
@@ -16,6 +17,18 @@ const (
 	startTicks    = 2
 	registerTicks = 2
 	overdueTicks  = 15
+	suspendTicks  = 60
+	resumeTicks   = 90
+)
+
+// What Slurm has done with a cloud node; an up one is as any other.
+type power string
+
+const (
+	up          power = ""
+	off         power = "POWERED_DOWN"
+	booting     power = "POWERING_UP"
+	switchedOff power = "POWERING_DOWN"
 )
 
 // world is Kubernetes, slurmctld and people, as far as a plan can tell. It breaks the rules of none of them, and it
@@ -28,6 +41,7 @@ type world struct {
 	jobs     []*simJob
 	silent   bool // slurmctld does not answer the operator
 	answered bool // it has answered before
+	full     bool // no machine has room
 	cordoned map[int]bool
 	timeout  int64 // drain time-out of all sets, 0 for none
 	grace    int64
@@ -40,6 +54,7 @@ type simPod struct {
 	Pod
 	machine       int
 	made          int64
+	startedAt     int64
 	registersAt   int64
 	dieAt         int64 // 0 for a pod that is not being deleted
 	deletedByUs   bool
@@ -51,6 +66,12 @@ type simNode struct {
 	name, reason string
 	drain, down  bool
 	since        int64
+	cloud        bool
+	power        power
+	powerSince   int64
+	// asked tells that it is to be switched off once it is free, or on.
+	askedOff, askedOn bool
+	lastBusy          int64
 }
 
 type simJob struct {
@@ -89,8 +110,8 @@ func (w *world) tick() {
 	w.now++
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		p := w.pods[name]
-		if !p.Started && !p.Leaving && w.now-p.made >= startTicks && !w.cordoned[p.machine] {
-			p.Started, p.Running = true, true
+		if !p.Started && !p.Leaving && w.now-p.made >= startTicks && !w.cordoned[p.machine] && !w.full {
+			p.Started, p.Running, p.startedAt = true, true, w.now
 			p.registersAt = w.now + registerTicks
 		}
 		if p.Running && !p.Leaving && w.now >= p.registersAt {
@@ -104,10 +125,41 @@ func (w *world) tick() {
 			delete(w.pods, name)
 		}
 	}
+	w.switchNodes()
 	w.runJobs()
 }
 
+// switchNodes is Slurm's power saving.
+func (w *world) switchNodes() {
+	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
+		n := w.nodes[name]
+		busy := len(w.jobsOn(name)) > 0
+		switch {
+		case !n.cloud:
+		case n.power == off && (busy || n.askedOn):
+			n.power, n.powerSince, n.askedOn = booting, w.now, false
+		case n.power == booting && w.now-n.powerSince > resumeTicks:
+			w.requeue(name)
+			n.power, n.down, n.drain, n.reason, n.since, n.askedOff = off, true, false, "ResumeTimeout reached", w.now, false
+		case n.power == up && n.askedOff && !busy:
+			n.power, n.powerSince, n.askedOff, n.drain = switchedOff, w.now, false, false
+		case n.power == switchedOff && w.now-n.powerSince > suspendTicks:
+			n.power = off
+		}
+		if busy {
+			n.lastBusy = w.now
+		}
+	}
+}
+
 func (w *world) register(p *simPod) {
+	if n, known := w.nodes[p.Node]; known && n.cloud {
+		if n.power == booting && p.startedAt >= n.powerSince {
+			n.power, n.lastBusy = up, w.now
+		}
+		p.everKnown = true
+		return
+	}
 	switch n, known := w.nodes[p.Node]; {
 	case known && !p.everKnown && n.down:
 		n.down = false // ReturnToService=2
@@ -120,6 +172,9 @@ func (w *world) register(p *simPod) {
 // die ends the processes of a pod. Slurm does not notice.
 func (w *world) die(p *simPod) {
 	for _, j := range w.jobsOn(p.Node) {
+		if n := w.nodes[p.Node]; n != nil && n.power != up {
+			continue // it has not begun
+		}
 		if p.deletedByUs {
 			w.harm = append(w.harm, fmt.Sprintf("%d: job %d died with pod %s, which the operator deleted", w.now, j.id, p.Node))
 		}
@@ -131,6 +186,7 @@ func (w *world) runJobs() {
 	for _, j := range w.jobs {
 		switch {
 		case j.done || j.lostOn != "":
+		case slices.ContainsFunc(j.nodes, func(name string) bool { return w.nodes[name] != nil && w.nodes[name].power != up }):
 		case len(j.nodes) > 0:
 			if j.left--; j.left <= 0 {
 				j.done, j.nodes = true, nil
@@ -145,13 +201,19 @@ func (w *world) runJobs() {
 }
 
 // free are the nodes that slurmctld would start a job on: it does not know that a slurmd has gone.
-func (w *world) free() (names []string) {
+func (w *world) free() []string {
+	var there, away []string
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
-		if n := w.nodes[name]; !n.drain && !n.down && len(w.jobsOn(name)) == 0 && w.alive(name) {
-			names = append(names, name)
+		n := w.nodes[name]
+		switch {
+		case n.drain || n.down || n.askedOff || len(w.jobsOn(name)) > 0:
+		case n.power == up && w.alive(name):
+			there = append(there, name)
+		case n.power == off:
+			away = append(away, name)
 		}
 	}
-	return names
+	return append(there, away...)
 }
 
 func (w *world) alive(node string) bool {
@@ -168,12 +230,17 @@ func (w *world) requeue(node string) {
 
 // observe is what the operator sees.
 func (w *world) observe() Observation {
-	o := Observation{Sets: slices.Clone(w.sets), Known: !w.silent, New: !w.answered, FreeAt: map[string]int64{}}
+	o := Observation{
+		Sets: slices.Clone(w.sets), Known: !w.silent, New: !w.answered, FreeAt: map[string]int64{},
+		Now: at(w.now), StartingSince: map[string]time.Time{},
+	}
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		p := w.pods[name]
 		seen := p.Pod
 		seen.Cordoned = w.cordoned[p.machine]
 		seen.Lost = p.slurmdStopped
+		seen.Stuck = !p.Started && w.full
+		seen.RunningSince = at(p.startedAt)
 		seen.Running = p.Running && !p.slurmdStopped
 		seen.Lingers = p.dieAt != 0
 		seen.Overdue = p.everKnown || p.Running && w.now-p.made > overdueTicks
@@ -188,6 +255,9 @@ func (w *world) observe() Observation {
 	w.answered = true
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
 		o.Nodes = append(o.Nodes, w.node(name))
+		if n := w.nodes[name]; n.power == booting {
+			o.StartingSince[name] = at(n.powerSince)
+		}
 		for _, j := range w.jobsOn(name) {
 			o.FreeAt[name] = max(o.FreeAt[name], w.now+j.left)
 		}
@@ -208,7 +278,34 @@ func (w *world) node(name string) slurm.Node {
 	if n.drain {
 		node.State = append(node.State, "DRAIN")
 	}
+	if n.cloud {
+		node.State = append(node.State, "CLOUD")
+		if n.power != up {
+			node.State = append(node.State, string(n.power))
+		}
+		if n.askedOff {
+			node.State = append(node.State, "POWER_DOWN")
+		}
+		if n.askedOn {
+			node.State = append(node.State, "POWER_UP")
+		}
+		node.CPUs, node.RealMemory, node.Features = 1, 100, []string{"c"}
+		node.LastBusy, node.ReasonChangedAt = slurm.Time{Set: true, Number: w.now0() + n.lastBusy}, slurm.Time{Set: true, Number: w.now0() + n.since}
+	}
 	return node
+}
+
+// at is a tick as a time.
+func at(tick int64) time.Time { return time.Unix(1_000_000+tick, 0) }
+
+func (w *world) now0() int64 { return at(0).Unix() }
+
+// scale is what an autoscaled set wants.
+func scale(least, most int) *Cloud {
+	return &Cloud{
+		Min: least, Max: most, IdleTimeout: 10 * time.Second, StartTimeout: 30 * time.Second,
+		Node: contract.CloudNodes{CPUs: 1, MemoryMB: 100, Features: []string{"c"}},
+	}
 }
 
 // do carries out one step.
@@ -236,7 +333,28 @@ func (w *world) do(s Step) {
 		if n != nil && n.drain && !n.ours() {
 			w.harm = append(w.harm, fmt.Sprintf("%d: an administrator's drain of %s was ended", w.now, s.Node))
 		}
+		if n != nil && n.power == switchedOff {
+			n.power = off
+		}
 		mark(false, false, slurm.NoReason)
+	case CreateNode:
+		if n == nil {
+			w.nodes[s.Node] = &simNode{name: s.Node, cloud: true, power: off}
+		}
+	case PowerUp:
+		if n != nil && n.power == off {
+			n.askedOn = true
+		}
+	case PowerDown:
+		if n != nil {
+			if n.drain && !n.ours() {
+				w.harm = append(w.harm, fmt.Sprintf("%d: switching %s off ends an administrator's drain", w.now, s.Node))
+			}
+			n.askedOff = true
+			if n.down && n.power == booting {
+				n.power = up // the power-up is over
+			}
+		}
 	case Down:
 		w.down(s, n, p)
 	case DeleteNode:
@@ -246,7 +364,7 @@ func (w *world) do(s Step) {
 				p.everKnown = false // it registers again
 			}
 		}
-	case Wait, CreateNode, PowerUp, PowerDown:
+	case Wait:
 	}
 }
 
@@ -277,10 +395,10 @@ func (w *world) hash(set string) string {
 }
 
 func (w *world) delete(s Step, p *simPod) {
-	if p == nil || p.Leaving {
-		return
+	if p == nil || p.Leaving || s.Why == WhyUpdate && w.nodes[s.Node] != nil && w.nodes[s.Node].power == booting && p.Started {
+		return // the last one is not as it was observed
 	}
-	if n := w.nodes[s.Node]; n != nil && n.drain && !n.ours() && p.Started {
+	if n := w.nodes[s.Node]; n != nil && n.drain && !n.ours() && p.Started && n.power == up {
 		w.harm = append(w.harm, fmt.Sprintf("%d: the pod of %s was deleted, which an administrator drained", w.now, s.Node))
 	}
 	p.Leaving, p.dieAt, p.deletedByUs = true, w.now+1, true
@@ -291,7 +409,7 @@ func (w *world) down(s Step, n *simNode, p *simPod) {
 		return
 	}
 	for _, j := range w.jobsOn(s.Node) {
-		if w.alive(s.Node) && !p.Leaving && s.Why != WhyLate && j.lostOn == "" {
+		if n.power == up && w.alive(s.Node) && !p.Leaving && s.Why != WhyLate && j.lostOn == "" {
 			w.harm = append(w.harm, fmt.Sprintf("%d: job %d ran well when its node %s was set down: %s", w.now, j.id, s.Node, s.Why))
 		}
 	}
@@ -346,6 +464,10 @@ func (w *world) out(set Set) (out int) {
 func (w *world) unfinished() (why []string) {
 	for _, set := range w.sets {
 		have := 0
+		if set.Cloud != nil {
+			why = append(why, w.unfinishedCloud(set)...)
+			continue
+		}
 		for _, p := range w.pods {
 			if n := w.nodes[p.Node]; p.Set == set.Name {
 				have++
@@ -358,8 +480,8 @@ func (w *world) unfinished() (why []string) {
 			why = append(why, fmt.Sprintf("set %s has %d pods", set.Name, have))
 		}
 	}
-	for name := range w.nodes {
-		if w.pods[name] == nil {
+	for name, n := range w.nodes {
+		if w.pods[name] == nil && n.power == up {
 			why = append(why, "node "+name+" has no pod")
 		}
 	}
@@ -369,5 +491,31 @@ func (w *world) unfinished() (why []string) {
 		}
 	}
 	slices.SortFunc(why, cmp.Compare[string])
+	return why
+}
+
+// unfinishedCloud: without jobs, an autoscaled set has as many nodes as it always wants, and knows of all.
+func (w *world) unfinishedCloud(set Set) (why []string) {
+	on := 0
+	for index := range set.Cloud.Max {
+		name := nodeName(set.Name, index)
+		n, p := w.nodes[name], w.pods[name]
+		switch {
+		case n == nil || !n.cloud || n.down || n.drain && n.ours():
+			why = append(why, "node "+name+" cannot be used")
+		case n.power == up && p != nil && p.Hash == set.Hash:
+			on++
+		case n.power != off || p != nil:
+			why = append(why, "node "+name+" is neither on nor off")
+		}
+	}
+	if on != set.Cloud.Min {
+		why = append(why, fmt.Sprintf("set %s has %d nodes switched on", set.Name, on))
+	}
+	for name, n := range w.nodes {
+		if of, index, _ := splitNodeName(name); of == set.Name && index >= set.Cloud.Max {
+			why = append(why, fmt.Sprintf("node %s is not wanted: %+v", name, *n))
+		}
+	}
 	return why
 }
