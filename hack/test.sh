@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test.sh [unit|e2e|exclusive|bench]...: unit tests, then API and end-to-end tests on a real Kubernetes; all but bench if
-# none is named.
+# test.sh [unit|e2e|exclusive|chaos|bench]...: unit tests, then API and end-to-end tests on a real Kubernetes; all but chaos
+# and bench if none is named.
 . "$(dirname "$0")/lib.sh"
 [ $# -gt 0 ] || set -- unit e2e exclusive
 step "Packages" hack/packages.sh
@@ -40,6 +40,11 @@ for part in "$@"; do
       step "End-to-end tests that need a Kubernetes for themselves" go test -tags e2e -count=1 -timeout 10m -parallel 1 -run 'TestBinding|TestCordon' ./e2e/suite
       step "Stop the Kubernetes with exclusive CPUs" "$BIN/localkube" down
       ;;
+    chaos)
+      prepare
+      export CHAOS_SEED=${SEED:-} CHAOS_MINUTES=${MINUTES:-5}
+      step "Kill and change things while jobs run, for $CHAOS_MINUTES minutes" go test -tags e2e -count=1 -timeout 0 -v -run TestChaos ./e2e/suite
+      ;;
     bench)
       prepare
       step "Benchmarks: how fast clusters come, what the shim costs" go run ./e2e/bench
@@ -49,7 +54,7 @@ for part in "$@"; do
       fi
       ;;
     *)
-      echo "test.sh: $part is none of unit, e2e, exclusive, bench" >&2
+      echo "test.sh: $part is none of unit, e2e, exclusive, chaos, bench" >&2
       exit 2
       ;;
   esac

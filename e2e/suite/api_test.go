@@ -61,6 +61,14 @@ var wrongSpecs = map[string]struct {
 	"negative memory":   {memory("-1Gi"), "memory is at least 128Mi"},
 	"negative replicas": {nodes(-1), "greater than or equal to 0"},
 	"many replicas":     {nodes(5001), "less than or equal to 5000"},
+	"scaled and not":    {func(s *spec) { s.NodeSets[0].Autoscale = &v1alpha1.Autoscale{Max: 1} }, "either replicas or autoscale"},
+	"scaled, min > max": {set(func(n *v1alpha1.NodeSet) { n.Replicas, n.Autoscale = nil, &v1alpha1.Autoscale{Min: 2, Max: 1} }), "autoscale.min is not above autoscale.max"},
+	"scaled to none":    {set(func(n *v1alpha1.NodeSet) { n.Replicas, n.Autoscale = nil, &v1alpha1.Autoscale{} }), "autoscale.max"},
+	"scaled and bound": {set(func(n *v1alpha1.NodeSet) {
+		n.Replicas, n.Autoscale, n.TaskBinding = nil, &v1alpha1.Autoscale{Max: 1}, v1alpha1.TaskBindingCores
+		n.Resources.Requests = v1alpha1.ResourceRequests{}
+	}), "autoscale needs taskBinding: None"},
+	"power saving":      {config("SuspendTime", "60"), "that the operator sets itself; remove it"},
 	"nobody out":        {set(func(n *v1alpha1.NodeSet) { n.MaxUnavailable = ptr.To(intstr.FromInt32(0)) }), "maxUnavailable is a number of nodes, at least 1"},
 	"many out":          {set(func(n *v1alpha1.NodeSet) { n.MaxUnavailable = ptr.To(intstr.FromString("many")) }), "maxUnavailable is a number of nodes, at least 1"},
 	"no grace":          {set(func(n *v1alpha1.NodeSet) { n.TerminationGracePeriodSeconds = ptr.To[int64](0) }), "greater than or equal to 1"},
@@ -143,7 +151,9 @@ func TestDefaults(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(text), o))
 	require.Equal(t, v1alpha1.TenancySingleUser, o.Spec.Tenancy)
 	require.Equal(t, v1alpha1.AuthMunge, o.Spec.Auth.Type)
-	require.EqualValues(t, 1, *o.Spec.NodeSets[0].Replicas)
+	require.Nil(t, o.Spec.NodeSets[0].Replicas, "which is one: a default would stand beside autoscale")
+	require.EqualValues(t, 1, o.Spec.NodeSets[0].MaxUnavailable.IntValue())
+	require.EqualValues(t, 30, *o.Spec.NodeSets[0].TerminationGracePeriodSeconds)
 	require.Equal(t, "1Gi", o.Spec.Controller.Storage.Size.String())
 }
 

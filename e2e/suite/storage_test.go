@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/e2e/suite/harness"
 )
 
@@ -83,4 +85,27 @@ func TestSharedVolume(t *testing.T) {
 	c.Kubectl("slurmcluster", "delete", "demo")
 	require.NoError(t, e.Get(e.Ctx, client.ObjectKey{Namespace: e.Namespace, Name: "home"}, &corev1.PersistentVolumeClaim{}),
 		"the user's own claim stays")
+}
+
+// TestPartOfVolumeChanges: a file of a ConfigMap that is mounted by itself reaches the nodes too, though the kubelet never
+// refreshes those.
+func TestPartOfVolumeChanges(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	script := &corev1.ConfigMap{Data: map[string]string{"run.sh": "#!/bin/sh\necho first\n"}}
+	script.Namespace, script.Name = e.Namespace, "scripts"
+	require.NoError(t, e.Kube.Create(e.Ctx, script))
+	c := e.Start("demo", nodes(1), func(s *v1alpha1.SlurmClusterSpec) {
+		s.Volumes = []v1alpha1.SharedVolume{{Name: "run", MountPath: "/scripts/run.sh", SubPath: "run.sh",
+			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "scripts"}}}}
+	})
+	require.Equal(t, "first", c.Run("srun", "sh", "/scripts/run.sh"))
+	script.Data["run.sh"] = "#!/bin/sh\necho second\n"
+	require.NoError(t, e.Kube.Update(e.Ctx, script))
+	c.Eventually(harness.Patience, "jobs see the new script", func() error {
+		if out, err := c.Try("srun", "--immediate=30", "sh", "/scripts/run.sh"); err != nil || out != "second" {
+			return fmt.Errorf("it says %q, %w", out, err)
+		}
+		return nil
+	})
 }

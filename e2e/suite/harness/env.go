@@ -50,9 +50,15 @@ type Env struct {
 // New makes a namespace for a test and removes it at the end.
 func New(t *testing.T) *Env {
 	t.Helper()
+	return NewFor(t, testLimit)
+}
+
+// NewFor is New for a test that may take longer.
+func NewFor(t *testing.T, limit time.Duration) *Env {
+	t.Helper()
 	k, err := connect()
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), testLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: "e2e-",

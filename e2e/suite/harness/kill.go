@@ -56,6 +56,22 @@ func (e *Env) KillIn(pod *corev1.Pod, container, program string) {
 	}
 }
 
+// TryKillIn is KillIn for a container that may end at any time: without its process, nothing is done.
+func (e *Env) TryKillIn(pod *corev1.Pod, container, program string) {
+	e.Helper()
+	id := containerID(pod, container)
+	if id == "" {
+		return
+	}
+	pids, err := processes(id, program)
+	require.NoError(e, err)
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) {
+			require.NoError(e, err)
+		}
+	}
+}
+
 // Statuses are those of all containers of a pod, sidecars first.
 func Statuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)

@@ -33,6 +33,8 @@ type memory struct {
 	startingSince map[string]time.Time
 	// refusals say why Kubernetes did not take the pods of nodes that are being switched on.
 	refusals map[string]string
+	// volumes is what was seen of what the cluster's volumes refer to.
+	volumes volumes
 	// listener waits for events in slurmctld.
 	listener listener
 	// ends is how many ends of each pod's slurmd slurmctld was told of.

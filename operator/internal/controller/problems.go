@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
@@ -139,42 +138,6 @@ func lastWords(t *corev1.ContainerStateTerminated) string {
 		return text
 	}
 	return "it left no message"
-}
-
-// checkVolumes looks for what spec.volumes refers to: of a missing claim or ConfigMap, Kubernetes would only
-// tell in a pod's events.
-func (s *scope) checkVolumes(ctx context.Context) error {
-	if s.ready() {
-		return nil
-	}
-	for _, v := range s.cluster.Spec.Volumes {
-		kind, name, o, optional := referent(v)
-		if optional {
-			continue
-		}
-		err := s.Reader.Get(ctx, types.NamespacedName{Namespace: s.cluster.Namespace, Name: name}, o)
-		switch {
-		case apierrors.IsNotFound(err):
-			s.problem(v1alpha1.ReasonVolumeUnavailable, fmt.Sprintf(
-				"spec.volumes %q refers to %s %q, which is not in namespace %s; create it or change the name", v.Name, kind, name, s.cluster.Namespace))
-		case err != nil:
-			return fmt.Errorf("looking for %s %s of volume %s: %w", kind, name, v.Name, err)
-		}
-	}
-	return nil
-}
-
-func referent(v v1alpha1.SharedVolume) (kind, name string, o client.Object, optional bool) {
-	isTrue := func(b *bool) bool { return b != nil && *b }
-	switch {
-	case v.ConfigMap != nil:
-		return "ConfigMap", v.ConfigMap.Name, &corev1.ConfigMap{}, isTrue(v.ConfigMap.Optional)
-	case v.Secret != nil:
-		return "Secret", v.Secret.SecretName, &corev1.Secret{}, isTrue(v.Secret.Optional)
-	case v.PersistentVolumeClaim != nil:
-		return "PersistentVolumeClaim", v.PersistentVolumeClaim.ClaimName, &corev1.PersistentVolumeClaim{}, false
-	}
-	return "", "", nil, true
 }
 
 // plain is the API server's own sentence, without what we were doing.

@@ -20,6 +20,8 @@ type Cluster struct {
 	DefaultImage string
 	// ControllerIP is the IP of the controller Service; slurmds and configuration need it.
 	ControllerIP string
+	// VolumesHash is that of the contents of volumes that pods do not see change; empty if there are none.
+	VolumesHash string
 	// KeyRotation is the AnnotationRotateKeys that the cluster's keys were made for; empty for the first ones.
 	KeyRotation string
 	// GresInUse are the generic resources of slurmd pods that are there, wanted still or not.

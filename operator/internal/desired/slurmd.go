@@ -40,7 +40,11 @@ func SlurmdPod(c Cluster, set v1alpha1.NodeSet, index int) *corev1ac.PodApplyCon
 // TemplateHash tells apart pods of a set that were made from different specs; all nodes of a set are equal
 // but for their names.
 func TemplateHash(c Cluster, set v1alpha1.NodeSet) string {
-	text, err := json.Marshal([]any{slurmdPodSpec(c, set), set.Template.Labels, set.Template.Annotations})
+	parts := []any{slurmdPodSpec(c, set), set.Template.Labels, set.Template.Annotations}
+	if c.VolumesHash != "" {
+		parts = append(parts, c.VolumesHash)
+	}
+	text, err := json.Marshal(parts)
 	if err != nil {
 		panic(fmt.Sprintf("a pod spec that cannot be written as JSON: %v", err))
 	}

@@ -155,12 +155,13 @@ func (p *planner) misfit(set Set, node slurm.Node) bool {
 func (p *planner) starting(set Set, pod Pod, node slurm.Node) {
 	since, seen := p.StartingSince[pod.Node]
 	waited := p.Now.Sub(since)
+	justRuns := pod.Running && p.Now.Sub(pod.RunningSince) < registerTime
 	switch {
 	case node.Is("DOWN"):
 		if !node.Is("POWER_DOWN") && !p.drainedByAdmin(node) {
 			p.add(PowerDown, pod, WhyNotStarted)
 		}
-	case seen && waited > set.Cloud.StartTimeout && !(pod.Running && p.Now.Sub(pod.RunningSince) < registerTime):
+	case seen && waited > set.Cloud.StartTimeout && !justRuns:
 		p.add(Down, pod, WhyNotStarted)
 	case !p.exists(pod):
 		if node.Booting() {

@@ -1,0 +1,208 @@
+//go:build e2e
+
+package suite
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/e2e/suite/harness"
+)
+
+// chaosPause is how long a disturbance may have its effect before the next.
+const chaosPause = 3 * time.Second
+
+// chaosPatience is how long everything may take to come to rest in the end.
+const chaosPatience = 5 * time.Minute
+
+// saveTime is Slurm's own: what is submitted so shortly before a kill of slurmctld is lost with it.
+const saveTime = 6 * time.Second
+
+// work is what each job does: it writes down when it begins and when it has done its work, below a directory that all
+// nodes share.
+const work = `echo "begin ${SLURM_RESTART_COUNT:-0} $(hostname)" >> /data/$SLURM_JOB_ID
+%s
+echo "done ${SLURM_RESTART_COUNT:-0} $(hostname)" >> /data/$SLURM_JOB_ID`
+
+// chaos is a cluster that is disturbed while a stream of jobs runs.
+type chaos struct {
+	*harness.Cluster
+	random *rand.Rand
+	mu     sync.Mutex // held while submissions must wait
+	jobs   []string
+	events int
+}
+
+// TestChaos kills and changes things at random while jobs are submitted, for CHAOS_MINUTES, in the order that CHAOS_SEED
+// decides. In the end every job has done its work: once, or more often only where Slurm has requeued it.
+func TestChaos(t *testing.T) {
+	minutes, err := strconv.ParseFloat(os.Getenv("CHAOS_MINUTES"), 64)
+	if err != nil {
+		t.Skip("CHAOS_MINUTES is not set; make chaos does that")
+	}
+	seed, err := strconv.ParseUint(os.Getenv("CHAOS_SEED"), 10, 64)
+	if err != nil {
+		seed = uint64(time.Now().UnixNano() % 100_000)
+	}
+	t.Logf("CHAOS_SEED=%d CHAOS_MINUTES=%v", seed, minutes)
+	e := harness.NewFor(t, time.Duration(minutes*float64(time.Minute))+2*chaosPatience)
+	require.NoError(t, e.Kube.Create(e.Ctx, claim(e, "data")))
+	c := &chaos{random: rand.New(rand.NewPCG(seed, 0)), Cluster: e.Start("demo", nodes(3), storage("100Mi", false), func(s *v1alpha1.SlurmClusterSpec) {
+		burst := harness.NodeSet("burst", 0)
+		burst.Replicas, burst.Autoscale = nil, &v1alpha1.Autoscale{Max: 2, IdleTimeout: &metav1.Duration{Duration: 5 * time.Second}, StartTimeout: &metav1.Duration{Duration: 30 * time.Second}}
+		s.NodeSets = append(s.NodeSets, burst)
+		s.Volumes = []v1alpha1.SharedVolume{{Name: "data", MountPath: "/data", PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}
+	})}
+	end := time.Now().Add(time.Duration(minutes * float64(time.Minute)))
+	stop := make(chan struct{})
+	var submitting sync.WaitGroup
+	submitting.Add(1)
+	go func() {
+		defer submitting.Done()
+		c.submit(stop, rand.New(rand.NewPCG(seed, 1)))
+	}()
+	for time.Now().Before(end) {
+		c.disturb()
+		time.Sleep(chaosPause)
+	}
+	close(stop)
+	submitting.Wait()
+	c.Update(nodes(3))
+	c.check()
+}
+
+// submit submits jobs until stop is closed: short and long ones, arrays, and some of two nodes.
+func (c *chaos) submit(stop <-chan struct{}, r *rand.Rand) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Second):
+		}
+		seconds := strconv.FormatFloat(0.2+3*r.Float64(), 'f', 1, 64)
+		options := []string{"--parsable", "--output=/dev/null", "--requeue"}
+		step := "sleep " + seconds
+		switch r.IntN(6) {
+		case 0:
+			options = append(options, "--array=1-3")
+		case 1:
+			options = append(options, "-N2")
+			step = "srun sleep " + seconds
+		case 2:
+			step = "sleep 15"
+		case 3:
+			options = append(options, "--constraint=burst")
+		}
+		c.mu.Lock()
+		id, err := c.TryIn("#!/bin/bash\n"+fmt.Sprintf(work, step)+"\n", append([]string{"sbatch"}, options...)...)
+		if err == nil {
+			c.jobs = append(c.jobs, id)
+		}
+		c.mu.Unlock()
+	}
+}
+
+// disturb does one thing that happens to clusters.
+func (c *chaos) disturb() {
+	pods := &corev1.PodList{}
+	require.NoError(c, c.List(c.Ctx, pods, client.InNamespace(c.Namespace), client.MatchingLabels{contract.LabelCluster: c.Called}))
+	pod := pods.Items[c.random.IntN(len(pods.Items))]
+	kinds := []struct {
+		what string
+		do   func()
+	}{
+		{"kill slurmctld", func() { c.quietly(func() { c.kill("demo-controller-0", contract.ContainerSlurmctld, "slurmctld") }) }},
+		{"kill slurmrestd", func() { c.kill("demo-controller-0", contract.ContainerSlurmrestd, "slurmrestd") }},
+		{"kill munged of " + pod.Name, func() { c.kill(pod.Name, contract.ContainerMunged, "munged") }},
+		{"kill slurmd of " + pod.Name, func() { c.kill(pod.Name, contract.ContainerSlurmd, "slurmd") }},
+		{"delete pod " + pod.Name, func() { c.quietly(func() { c.remove(&pod, 30) }) }},
+		{"delete pod " + pod.Name + " at once", func() { c.quietly(func() { c.remove(&pod, 0) }) }},
+		{"kill the operator", func() { c.KillIn(c.Operator(), "operator", "operator") }},
+		{"another number of replicas", func() { c.Update(nodes(int32(1 + c.random.IntN(4)))) }},
+		{"another template", func() {
+			c.Update(set(func(n *v1alpha1.NodeSet) {
+				n.Features = []v1alpha1.Feature{v1alpha1.Feature(fmt.Sprintf("v%d", c.random.IntN(100)))}
+			}))
+		}},
+		{"another size", func() {
+			c.Update(set(func(n *v1alpha1.NodeSet) {
+				n.Resources.Memory = resource.MustParse(fmt.Sprintf("%dMi", 512+64*c.random.IntN(4)))
+			}))
+		}},
+		{"another configuration", func() {
+			c.Update(config("MaxArraySize", fmt.Sprint(1000+c.random.IntN(1000))))
+		}},
+		{"new keys", func() {
+			_, err := c.TryKubectl(nil, "annotate", "--overwrite", "slurmcluster", "demo", contract.AnnotationRotateKeys+"="+fmt.Sprint(c.random.IntN(1000)))
+			require.NoError(c, err)
+		}},
+	}
+	k := kinds[c.random.IntN(len(kinds))]
+	c.events++
+	c.Logf("%3d %s", c.events, k.what)
+	k.do()
+}
+
+// quietly does what may cost the jobs of the last seconds, when there are none.
+func (c *chaos) quietly(do func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	time.Sleep(saveTime)
+	do()
+}
+
+// kill kills a process where there is one: pods come and go.
+func (c *chaos) kill(pod, container, program string) {
+	o := &corev1.Pod{}
+	err := c.Env.Get(c.Ctx, client.ObjectKey{Namespace: c.Namespace, Name: pod}, o)
+	require.NoError(c, client.IgnoreNotFound(err))
+	c.TryKillIn(o, container, program)
+}
+
+func (c *chaos) remove(pod *corev1.Pod, grace int64) {
+	require.NoError(c, client.IgnoreNotFound(c.Delete(c.Ctx, pod, client.GracePeriodSeconds(grace))))
+}
+
+// check waits until all jobs have ended, and counts.
+func (c *chaos) check() {
+	var left string
+	c.Eventually(chaosPatience, "all jobs have ended", func() error {
+		var err error
+		if left, err = c.Try("squeue", "--noheader"); err != nil || left != "" {
+			return fmt.Errorf("left are, with error %w:\n%s", err, left)
+		}
+		return nil
+	})
+	c.AwaitSettled()
+	done, again := 0, 0
+	for _, submitted := range c.jobs {
+		for _, job := range strings.Split(c.Run("squeue", "--states=all", "--noheader", "--array", "--format=%A", "--jobs="+submitted), "\n") {
+			job = strings.TrimSpace(job)
+			require.Equal(c, "COMPLETED", c.JobField(job, "JobState"), "job %s of %s", job, submitted)
+			restarts, err := strconv.Atoi(c.JobField(job, "Restarts"))
+			require.NoError(c, err)
+			wrote := c.Run("cat", "/data/"+job)
+			times := strings.Count(wrote, "done ")
+			require.GreaterOrEqual(c, times, 1, "job %s has not done its work:\n%s", job, wrote)
+			require.LessOrEqual(c, times, 1+restarts, "job %s has done its work more often than Slurm requeued it:\n%s", job, wrote)
+			done++
+			again += restarts
+		}
+	}
+	c.Logf("%d events, %d jobs, all done; %d were requeued", c.events, done, again)
+	require.Positive(c, done)
+}
