@@ -37,7 +37,7 @@ for part in "$@"; do
       step "Kubernetes with exclusive CPUs" eval '"$BIN/localkube" down && "$BIN/localkube" up --cpu-manager-policy static'
       images trixie forky
       step "Operator" hack/install.sh
-      step "End-to-end tests that need a Kubernetes for themselves" go test -tags e2e -count=1 -timeout 10m -parallel 1 -run 'TestBinding|TestCordon' ./e2e/suite
+      step "End-to-end tests that need a Kubernetes for themselves" go test -tags e2e -count=1 -timeout 10m -parallel 1 -run 'TestBinding|TestCordon|TestYield' ./e2e/suite
       step "Stop the Kubernetes with exclusive CPUs" "$BIN/localkube" down
       ;;
     chaos)

@@ -101,7 +101,7 @@ func TestPartOfVolumeChanges(t *testing.T) {
 	})
 	require.Equal(t, "first", c.Run("srun", "sh", "/scripts/run.sh"))
 	script.Data["run.sh"] = "#!/bin/sh\necho second\n"
-	require.NoError(t, e.Kube.Update(e.Ctx, script))
+	require.NoError(t, e.Update(e.Ctx, script))
 	c.Eventually(harness.Patience, "jobs see the new script", func() error {
 		if out, err := c.Try("srun", "--immediate=30", "sh", "/scripts/run.sh"); err != nil || out != "second" {
 			return fmt.Errorf("it says %q, %w", out, err)

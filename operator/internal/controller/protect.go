@@ -34,8 +34,8 @@ func (s *scope) protectBusy(ctx context.Context) error {
 		pod := &s.slurmdPods[i]
 		_, marked := pod.Labels[contract.LabelBusy]
 		at := s.slurmNode(pod.Labels[contract.LabelNode])
-		if at < 0 || pod.DeletionTimestamp != nil {
-			continue
+		if at < 0 || pod.DeletionTimestamp != nil || s.slurmNodes[at].Is("UNKNOWN") {
+			continue // after a start of slurmctld, it soon knows
 		}
 		node := s.slurmNodes[at]
 		switch {
