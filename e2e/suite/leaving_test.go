@@ -206,7 +206,7 @@ func TestYield(t *testing.T) {
 	}
 	low := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace + "-batch"}, Value: -10}
 	require.NoError(t, e.Kube.Create(e.Ctx, low))
-	t.Cleanup(func() { require.NoError(t, e.Kube.Delete(context.Background(), low)) })
+	t.Cleanup(func() { require.NoError(t, e.Delete(context.Background(), low)) })
 	c := e.Start("demo", set(func(n *v1alpha1.NodeSet) {
 		n.PriorityClassName, n.TerminationGracePeriodSeconds = low.Name, ptr.To[int64](120)
 		n.Resources.Requests.CPU = ptr.To(resource.MustParse("600m"))
@@ -250,7 +250,7 @@ func TestYield(t *testing.T) {
 	})
 	c.AwaitDegraded(v1alpha1.ReasonUnschedulable, "pod demo-"+yields)
 	unharmed(c, jobs[stays])
-	require.NoError(t, e.Kube.Delete(e.Ctx, service, client.GracePeriodSeconds(0)))
+	require.NoError(t, e.Delete(e.Ctx, service, client.GracePeriodSeconds(0)))
 	c.AwaitSettled()
 	unharmed(c, jobs[stays])
 	require.Equal(t, yields, c.Run("srun", "hostname"))
