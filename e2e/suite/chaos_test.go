@@ -45,6 +45,9 @@ type chaos struct {
 	mu     sync.Mutex // held while submissions must wait
 	jobs   []string
 	events int
+	// forgot is how often slurmctld was ended without a word: it then knows what was five seconds before, so that a job
+	// that has begun and ended since may run once more.
+	forgot int
 }
 
 // TestChaos kills and changes things at random while jobs are submitted, for CHAOS_MINUTES, in the order that CHAOS_SEED
@@ -125,12 +128,12 @@ func (c *chaos) disturb() {
 		what string
 		do   func()
 	}{
-		{"kill slurmctld", func() { c.quietly(func() { c.kill("demo-controller-0", contract.ContainerSlurmctld, "slurmctld") }) }},
+		{"kill slurmctld", func() { c.forgot++; c.quietly(func() { c.kill("demo-controller-0", contract.ContainerSlurmctld, "slurmctld") }) }},
 		{"kill slurmrestd", func() { c.kill("demo-controller-0", contract.ContainerSlurmrestd, "slurmrestd") }},
 		{"kill munged of " + pod.Name, func() { c.kill(pod.Name, contract.ContainerMunged, "munged") }},
 		{"kill slurmd of " + pod.Name, func() { c.kill(pod.Name, contract.ContainerSlurmd, "slurmd") }},
 		{"delete pod " + pod.Name, func() { c.quietly(func() { c.remove(&pod, 30) }) }},
-		{"delete pod " + pod.Name + " at once", func() { c.quietly(func() { c.remove(&pod, 0) }) }},
+		{"delete pod " + pod.Name + " at once", func() { c.forgot++; c.quietly(func() { c.remove(&pod, 0) }) }},
 		{"kill the operator", func() { c.KillIn(c.Operator(), "operator", "operator") }},
 		{"another number of replicas", func() { c.Update(nodes(int32(1 + c.random.IntN(4)))) }},
 		{"another template", func() {
@@ -198,11 +201,11 @@ func (c *chaos) check() {
 			wrote := c.Run("cat", "/data/"+job)
 			times := strings.Count(wrote, "done ")
 			require.GreaterOrEqual(c, times, 1, "job %s has not done its work:\n%s", job, wrote)
-			require.LessOrEqual(c, times, 1+restarts, "job %s has done its work more often than Slurm requeued it:\n%s", job, wrote)
+			require.LessOrEqual(c, times, 1+restarts+c.forgot, "job %s has done its work more often than Slurm requeued it:\n%s", job, wrote)
 			done++
-			again += restarts
+			again += times - 1
 		}
 	}
-	c.Logf("%d events, %d jobs, all done; %d were requeued", c.events, done, again)
+	c.Logf("%d events, %d jobs, all done; work was done again %d times", c.events, done, again)
 	require.Positive(c, done)
 }
