@@ -128,7 +128,10 @@ func (c *chaos) disturb() {
 		what string
 		do   func()
 	}{
-		{"kill slurmctld", func() { c.forgot++; c.quietly(func() { c.kill("demo-controller-0", contract.ContainerSlurmctld, "slurmctld") }) }},
+		{"kill slurmctld", func() {
+			c.forgot++
+			c.quietly(func() { c.kill("demo-controller-0", contract.ContainerSlurmctld, "slurmctld") })
+		}},
 		{"kill slurmrestd", func() { c.kill("demo-controller-0", contract.ContainerSlurmrestd, "slurmrestd") }},
 		{"kill munged of " + pod.Name, func() { c.kill(pod.Name, contract.ContainerMunged, "munged") }},
 		{"kill slurmd of " + pod.Name, func() { c.kill(pod.Name, contract.ContainerSlurmd, "slurmd") }},
