@@ -131,20 +131,19 @@ func (s *scope) idleIn() time.Duration {
 		if set.Autoscale == nil {
 			continue
 		}
-		var idle []slurm.Node
-		on := 0
+		on, least := 0, next
 		for i := range s.slurmdPods {
-			if at := s.slurmNode(s.slurmdPods[i].Labels[contract.LabelNode]); at >= 0 && s.slurmdPods[i].Labels[contract.LabelNodeSet] == set.Name && s.slurmNodes[at].On() {
-				on++
-				if !s.slurmNodes[at].Busy() {
-					idle = append(idle, s.slurmNodes[at])
-				}
+			labels := s.slurmdPods[i].Labels
+			at := s.slurmNode(labels[contract.LabelNode])
+			if labels[contract.LabelNodeSet] != set.Name || at < 0 || !s.slurmNodes[at].On() {
+				continue
+			}
+			if on++; !s.slurmNodes[at].Busy() {
+				least = min(least, desired.IdleTimeout(*set.Autoscale)-s.Clock.Since(s.slurmNodes[at].LastBusy.Time()))
 			}
 		}
-		for _, n := range idle {
-			if on > int(set.Autoscale.Min) {
-				next = min(next, desired.IdleTimeout(*set.Autoscale)-s.Clock.Since(n.LastBusy.Time()))
-			}
+		if on > int(set.Autoscale.Min) {
+			next = least
 		}
 	}
 	return max(next, 10*soon)

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
@@ -71,14 +72,21 @@ func (s *scope) refreshConfig(ctx context.Context) error {
 	case pod.Annotations[contract.AnnotationConfigHash] == s.configHash:
 		return nil
 	}
-	changed := pod.DeepCopy()
-	if changed.Annotations == nil {
-		changed.Annotations = map[string]string{}
-	}
-	changed.Annotations[contract.AnnotationConfigHash] = s.configHash
 	s.acted = true
-	if err := s.Client.Patch(ctx, changed, client.MergeFrom(pod)); err != nil {
-		return fmt.Errorf("telling the kubelet of a new configuration of pod %s: %w", pod.Name, err)
+	return s.annotate(ctx, pod, contract.AnnotationConfigHash, s.configHash)
+}
+
+// annotate annotates a pod, which also makes its kubelet refresh what the pod mounts at once.
+func (s *scope) annotate(ctx context.Context, pod *corev1.Pod, key, value string) error {
+	return s.change(ctx, pod, func(changed *corev1.Pod) { metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, value) })
+}
+
+// change changes a pod that is there, and nothing of one that has gone.
+func (s *scope) change(ctx context.Context, pod *corev1.Pod, change func(*corev1.Pod)) error {
+	changed := pod.DeepCopy()
+	change(changed)
+	if err := s.Client.Patch(ctx, changed, client.MergeFrom(pod)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("changing pod %s: %w", pod.Name, err)
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
@@ -76,10 +75,8 @@ func (s *scope) spreadKeys(ctx context.Context) error {
 			continue
 		}
 		s.workOn("pod %s is being given new keys", pod.Name)
-		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, contract.AnnotationRotateKeys, s.want.KeyRotation)
-		err := s.Client.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("telling the kubelet of new keys of pod %s: %w", pod.Name, err)
+		if err := s.annotate(ctx, pod, contract.AnnotationRotateKeys, s.want.KeyRotation); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -22,10 +22,8 @@ func (s *scope) lingers(pod *corev1.Pod) bool {
 
 // drainTimeout is how long the jobs of a node set's nodes may keep them from leaving; ok is false if for ever.
 func (s *scope) drainTimeout(set string) (timeout time.Duration, ok bool) {
-	for _, n := range s.cluster.Spec.NodeSets {
-		if n.Name == set && n.DrainTimeout != nil {
-			return n.DrainTimeout.Duration, true
-		}
+	if n := s.nodeSet(set); n != nil && n.DrainTimeout != nil {
+		return n.DrainTimeout.Duration, true
 	}
 	return 0, false
 }
@@ -42,14 +40,14 @@ func (s *scope) late(pod *corev1.Pod) bool {
 }
 
 // findFreeAt asks when busy nodes will be free, where it has to be decided which of them leaves.
-func (s *scope) findFreeAt(ctx context.Context, o *nodeplan.Observation) error {
+func (s *scope) findFreeAt(ctx context.Context, o *nodeplan.Observation) {
 	if !s.known || !nodeplan.Chooses(*o) {
-		return nil
+		return
 	}
 	jobs, err := s.slurm.JobInfos(ctx)
 	if err != nil {
 		s.log(ctx).Info("slurmctld does not tell which nodes will be free soonest, the newest leave first", "error", err.Error())
-		return nil
+		return
 	}
 	o.FreeAt = map[string]int64{}
 	for _, job := range jobs {
@@ -64,7 +62,6 @@ func (s *scope) findFreeAt(ctx context.Context, o *nodeplan.Observation) error {
 			o.FreeAt[node] = max(o.FreeAt[node], end.Unix())
 		}
 	}
-	return nil
 }
 
 // never is when jobs without a time limit end.

@@ -64,9 +64,7 @@ func (s *scope) runNodes(ctx context.Context) error {
 		New: s.cluster.Status.SlurmVersion == "",
 		Now: s.Clock.Now(), StartingSince: s.memory.startingSince,
 	}
-	if err := s.findFreeAt(ctx, &o); err != nil {
-		return err
-	}
+	s.findFreeAt(ctx, &o)
 	refused := map[string]bool{}
 	steps := nodeplan.Make(o)
 	s.createNodes(ctx, steps)
@@ -193,13 +191,22 @@ func (s *scope) downReason(step nodeplan.Step, reason string) string {
 }
 
 func (s *scope) createPod(ctx context.Context, step nodeplan.Step) error {
-	for _, set := range s.cluster.Spec.NodeSets {
-		if set.Name == step.Set {
-			if err := s.writer.Apply(ctx, s.cluster, desired.SlurmdPod(s.want, set, step.Index), &corev1.Pod{}); err != nil {
-				return err
-			}
-			s.acted = true
-			return nil
+	set := s.nodeSet(step.Set)
+	if set == nil {
+		return nil
+	}
+	if err := s.writer.Apply(ctx, s.cluster, desired.SlurmdPod(s.want, *set, step.Index), &corev1.Pod{}); err != nil {
+		return err
+	}
+	s.acted = true
+	return nil
+}
+
+// nodeSet is the wanted node set of a name, or nil.
+func (s *scope) nodeSet(name string) *v1alpha1.NodeSet {
+	for i := range s.cluster.Spec.NodeSets {
+		if s.cluster.Spec.NodeSets[i].Name == name {
+			return &s.cluster.Spec.NodeSets[i]
 		}
 	}
 	return nil

@@ -2,13 +2,11 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/operator/internal/desired"
@@ -55,14 +53,11 @@ func (s *scope) protectBusy(ctx context.Context) error {
 
 // mark says on a pod whether its node is busy.
 func (s *scope) mark(ctx context.Context, pod *corev1.Pod, busy bool) error {
-	value := "null"
-	if busy {
-		value = `"true"`
-	}
-	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, contract.LabelBusy, value)
-	err := s.Client.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("marking pod %s as busy or not: %w", pod.Name, err)
-	}
-	return nil
+	return s.change(ctx, pod, func(changed *corev1.Pod) {
+		if busy {
+			metav1.SetMetaDataLabel(&changed.ObjectMeta, contract.LabelBusy, "true")
+		} else {
+			delete(changed.Labels, contract.LabelBusy)
+		}
+	})
 }

@@ -5,7 +5,9 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -120,8 +122,14 @@ func (a *Agent) prepare(ctx context.Context) error {
 	if err := launch.GresConf(a.GresConf, nil); err != nil {
 		return err
 	}
-	if err := a.link(); err != nil {
-		return err
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	for _, link := range a.Links {
+		if err := launch.Link(link, self); err != nil {
+			return err
+		}
 	}
 	files, err := readConfig(a.Source)
 	if err != nil {

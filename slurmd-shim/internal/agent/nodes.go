@@ -3,20 +3,12 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"regexp"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
-
-	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 )
@@ -72,81 +64,6 @@ func (a *Agent) createNodes(ctx context.Context, n contract.CloudNodes) error {
 	return nil
 }
 
-// link makes the links that slurm.conf names as programs.
-func (a *Agent) link() error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
-	}
-	for _, link := range a.Links {
-		err = os.Remove(link)
-		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			err = os.Symlink(self, link)
-		}
-		if err != nil {
-			return fmt.Errorf("make a program for slurm.conf: %w", err)
-		}
-	}
-	return nil
-}
-
-// bell counts events and wakes who waits for the next.
-type bell struct {
-	mu    sync.Mutex
-	count uint64
-	next  chan struct{}
-}
-
-func (b *bell) ring() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.count++
-	if b.next != nil {
-		close(b.next)
-		b.next = nil
-	}
-}
-
-// wait returns the count once it is not after, or when ctx ends.
-func (b *bell) wait(ctx context.Context, after uint64) uint64 {
-	b.mu.Lock()
-	if b.next == nil {
-		b.next = make(chan struct{})
-	}
-	count, next := b.count, b.next
-	b.mu.Unlock()
-	if count != after {
-		return count
-	}
-	select {
-	case <-next:
-	case <-ctx.Done():
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.count
-}
-
-// allowed refuses requests without a token of the cluster's.
-func (a *Agent) allowed(serve http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		key, err := os.ReadFile(a.JWTCopy)
-		claims := jwt.MapClaims{}
-		if err == nil {
-			_, err = jwt.ParseWithClaims(r.Header.Get(contract.TokenHeader), claims, func(*jwt.Token) (any, error) { return key, nil },
-				jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Name}), jwt.WithExpirationRequired())
-		}
-		if err == nil && claims["sun"] != contract.UserName {
-			err = fmt.Errorf("the token is for %v", claims["sun"])
-		}
-		if err != nil {
-			http.Error(w, "a token for this cluster is needed: "+err.Error(), http.StatusUnauthorized)
-			return
-		}
-		serve(w, r)
-	}
-}
-
 func (a *Agent) serveNodes(w http.ResponseWriter, r *http.Request) {
 	var n contract.CloudNodes
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&n)
@@ -156,32 +73,4 @@ func (a *Agent) serveNodes(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	}
-}
-
-func (a *Agent) serveEvents(w http.ResponseWriter, r *http.Request) {
-	after, err := strconv.ParseUint(r.URL.Query().Get("after"), 10, 64)
-	if err != nil {
-		http.Error(w, "after: "+err.Error(), http.StatusBadRequest)
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), contract.AgentEventsWait*time.Second)
-	defer cancel()
-	a.answer(w, contract.AgentEvents{Count: a.events.wait(ctx, after)})
-}
-
-// local refuses requests from elsewhere than slurmctld's own pod.
-func local(serve http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.RemoteAddr)
-		if err != nil || !net.ParseIP(host).IsLoopback() {
-			http.Error(w, "only Slurm in this pod may ask that", http.StatusForbidden)
-			return
-		}
-		serve(w, r)
-	}
-}
-
-func (a *Agent) servePower(http.ResponseWriter, *http.Request) {
-	a.readiness.forget()
-	a.events.ring()
 }

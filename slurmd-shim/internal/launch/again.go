@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -41,12 +40,8 @@ func (p Program) Prepare() error {
 		return exit.Configf("find slurmd: %w; the image must hold it", err)
 	}
 	for link, to := range map[string]string{p.Link: self, p.Real: slurmd} {
-		err := os.Remove(link)
-		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			err = os.Symlink(to, link)
-		}
-		if err != nil {
-			return exit.Configf("link %s: %w; mount a volume at %s that uid %d may write", link, err, filepath.Dir(link), os.Getuid())
+		if err := Link(link, to); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -126,15 +126,18 @@ func GresConf(path string, lines []string) error {
 // its spool directory. slurmd does so itself only where it owns the directory of the link, which it does not
 // own when that is a volume.
 func LinkConf(spool, link string) error {
+	return Link(link, filepath.Join(spool, "conf-cache"))
+}
+
+// Link makes link lead to a file, whatever it led to before: a container that is started again finds the links of the
+// one before in its volumes.
+func Link(link, to string) error {
 	err := os.Remove(link)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	if err == nil {
-		err = os.Symlink(filepath.Join(spool, "conf-cache"), link)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = os.Symlink(to, link)
 	}
 	if err != nil {
-		return exit.Configf("link slurmd's configuration for Slurm's commands: %w; mount a volume at %s that uid %d may write", err, filepath.Dir(link), os.Getuid())
+		return exit.Configf("link %s: %w; mount a volume at %s that uid %d may write", link, err, filepath.Dir(link), os.Getuid())
 	}
 	return nil
 }
