@@ -83,8 +83,8 @@ install-plugin: plugin ## build the kubectl plugin and put it into INSTALL_DIR
 	@echo "installed kubectl-slurmcluster and kubectl-create-slurmcluster in $(INSTALL_DIR)"
 
 .PHONY: chaos
-chaos: ## kill and change things while jobs run, and count what they did: make chaos SEED=7 MINUTES=5
-	@SEED=$(SEED) MINUTES=$(MINUTES) hack/test.sh chaos
+chaos: ## kill and change things while jobs run, and count what they did: make chaos SEED=7 MINUTES=5 CLUSTERS=1
+	@SEED=$(SEED) MINUTES=$(MINUTES) CLUSTERS=$(CLUSTERS) hack/test.sh chaos
 
 .PHONY: bench
 bench: ## measure how fast a cluster comes and what a pod costs a program, as ratios (20 minutes)

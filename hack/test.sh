@@ -38,19 +38,22 @@ for part in "$@"; do
       images trixie forky
       step "Operator" hack/install.sh
       step "End-to-end tests that need a Kubernetes for themselves" go test -tags e2e -count=1 -timeout 10m -parallel 1 -run 'TestBinding|TestCordon|TestYield' ./e2e/suite
+      step "Kill and change things while jobs run" env CHAOS_SEED=7 CHAOS_MINUTES=1 go test -tags e2e -count=1 -timeout 15m -run TestChaos ./e2e/suite
       step "Stop the Kubernetes with exclusive CPUs" "$BIN/localkube" down
       ;;
     chaos)
       prepare
-      export CHAOS_SEED=${SEED:-} CHAOS_MINUTES=${MINUTES:-5}
+      export CHAOS_SEED=${SEED:-} CHAOS_MINUTES=${MINUTES:-5} CHAOS_CLUSTERS=${CLUSTERS:-1}
       step "Kill and change things while jobs run, for $CHAOS_MINUTES minutes" go test -tags e2e -count=1 -timeout 0 -v -run TestChaos ./e2e/suite
       ;;
     bench)
       prepare
-      step "Benchmarks: how fast clusters come, what the shim costs" go run ./e2e/bench
+      step "Benchmarks: how fast clusters and nodes come, what the shim costs" go run ./e2e/bench
       if [ -n "$LOCAL" ]; then
         step "Image: MPI and HPC Challenge" hack/image.sh hpc trixie
         step "Benchmarks: HPC Challenge in a pod and on the host" go run ./e2e/bench/hpc
+        step "Tools: kwok and the operator's program" eval 'go -C tools/kwok build -o "$BIN/kwok" sigs.k8s.io/kwok/cmd/kwok && go build -o "$BIN/operator" ./operator'
+        step "Benchmarks: many clusters, and a large one, without machines" go run ./e2e/bench/scale --operator="$BIN/operator" --kwok="$BIN/kwok" --kwok-stages="$(go -C tools/kwok list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage"
       fi
       ;;
     *)

@@ -217,8 +217,9 @@ type NodeSet struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.endsWith('%')",message="maxUnavailable is a number of nodes, at least 1, or a part of them such as 25%"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// drainTimeout is how long a node that is to leave, because there are too many or because the spec has changed,
-	// waits for its jobs to end, such as 30m or 12h. Those that run after that are requeued, or end if they cannot be.
+	// drainTimeout is how long a node that is to leave, because there are too many, the spec has changed or its machine
+	// is cordoned, waits for its jobs to end, such as 30m or 12h. Those that run after that are requeued, or end if they
+	// cannot be.
 	// Default: as long as they take.
 	// +optional
 	// +kubebuilder:validation:Type=string

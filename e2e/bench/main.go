@@ -44,7 +44,9 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	err = b.measure(ctx, o.runs)
+	if err = b.measure(ctx, o.runs); err == nil {
+		err = b.scaleOften(ctx, os.Stdout)
+	}
 	if removeErr := b.remove(context.WithoutCancel(ctx)); err == nil {
 		err = removeErr
 	}

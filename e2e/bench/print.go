@@ -15,7 +15,13 @@ import (
 var bars = []struct {
 	over, under string
 	most        float64
-}{{"a", "b", 1.3}, {"a", "c", 3}, {"d", "e", 1.05}}
+}{{"a", "b", 1.3}, {"a", "c", 3}, {"d", "e", 1.05}, {"f", "c", 1.5}}
+
+// limits are the times to stay below, in seconds, less those of another way where that is not ours.
+var limits = []struct {
+	what, less string
+	most       float64
+}{{"g", "", 5}, {"g", "c", 2}, {"h", "", 10}}
 
 // print writes the figures, their ratios and what they were measured on.
 func (b *bench) print(ctx context.Context, out io.Writer, runs int) error {
@@ -39,6 +45,14 @@ func (b *bench) print(ctx context.Context, out io.Writer, runs int) error {
 	fmt.Fprintln(table, "\nratio\t\tmeasured\tat most")
 	for _, bar := range bars {
 		fmt.Fprintf(table, "%s/%s\t\t%.2f\t%.2f\n", bar.over, bar.under, medians[bar.over]/medians[bar.under], bar.most)
+	}
+	fmt.Fprintln(table, "\ntime\t\tmeasured\tat most")
+	for _, limit := range limits {
+		name := limit.what
+		if limit.less != "" {
+			name += " - " + limit.less
+		}
+		fmt.Fprintf(table, "%s\t\t%.2f s\t%.0f s\n", name, medians[limit.what]-medians[limit.less], limit.most)
 	}
 	return table.Flush()
 }

@@ -96,7 +96,10 @@ func peakMemory(ctx context.Context, program, root string) (int64, error) {
 	if err := command.Start(); err != nil {
 		return 0, fmt.Errorf("starting the shim: %w", err)
 	}
-	time.Sleep(5 * pollEvery) // it has long been done, but for writing
+	select { // it has long been done, but for writing
+	case <-time.After(5 * pollEvery):
+	case <-ctx.Done():
+	}
 	status, errRead := os.ReadFile(fmt.Sprintf("/proc/%d/status", command.Process.Pid))
 	err = errors.Join(errRead, full.Close())
 	_, errDrain := io.Copy(io.Discard, drain)

@@ -21,6 +21,7 @@ import (
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/e2e/suite/harness"
+	"github.com/slurmcluster/slurmcluster/e2e/suite/kube"
 )
 
 // chaosPause is how long a disturbance may have its effect before the next.
@@ -62,6 +63,20 @@ func TestChaos(t *testing.T) {
 		seed = uint64(time.Now().UnixNano() % 100_000)
 	}
 	t.Logf("CHAOS_SEED=%d CHAOS_MINUTES=%v", seed, minutes)
+	clusters, err := strconv.Atoi(os.Getenv("CHAOS_CLUSTERS"))
+	if err != nil {
+		clusters = 1
+	}
+	for i := range uint64(clusters) {
+		t.Run(fmt.Sprint("seed ", seed+i), func(t *testing.T) {
+			t.Parallel()
+			wreak(t, seed+i, minutes)
+		})
+	}
+}
+
+func wreak(t *testing.T, seed uint64, minutes float64) {
+	t.Helper()
 	e := harness.NewFor(t, time.Duration(minutes*float64(time.Minute))+2*chaosPatience)
 	require.NoError(t, e.Kube.Create(e.Ctx, claim(e, "data")))
 	c := &chaos{random: rand.New(rand.NewPCG(seed, 0)), Cluster: e.Start("demo", nodes(3), storage("100Mi", false), func(s *v1alpha1.SlurmClusterSpec) {
@@ -119,8 +134,17 @@ func (c *chaos) submit(stop <-chan struct{}, r *rand.Rand) {
 	}
 }
 
+// shared is what all clusters depend on: while it is disturbed for one, nothing else is asked of it.
+var shared sync.RWMutex
+
 // disturb does one thing that happens to clusters.
 func (c *chaos) disturb() {
+	if c.random.IntN(6) == 0 {
+		c.disturbShared()
+		return
+	}
+	shared.RLock()
+	defer shared.RUnlock()
 	pods := &corev1.PodList{}
 	require.NoError(c, c.List(c.Ctx, pods, client.InNamespace(c.Namespace), client.MatchingLabels{contract.LabelCluster: c.Called}))
 	pod := pods.Items[c.random.IntN(len(pods.Items))]
@@ -137,7 +161,6 @@ func (c *chaos) disturb() {
 		{"kill slurmd of " + pod.Name, func() { c.kill(pod.Name, contract.ContainerSlurmd, "slurmd") }},
 		{"delete pod " + pod.Name, func() { c.quietly(func() { c.remove(&pod, 30) }) }},
 		{"delete pod " + pod.Name + " at once", func() { c.forgot++; c.quietly(func() { c.remove(&pod, 0) }) }},
-		{"kill the operator", func() { c.KillIn(c.Operator(), "operator", "operator") }},
 		{"another number of replicas", func() { c.Update(nodes(int32(1 + c.random.IntN(4)))) }},
 		{"another template", func() {
 			c.Update(set(func(n *v1alpha1.NodeSet) {
@@ -158,9 +181,46 @@ func (c *chaos) disturb() {
 		}},
 	}
 	k := kinds[c.random.IntN(len(kinds))]
-	c.events++
-	c.Logf("%3d %s", c.events, k.what)
+	c.tell(k.what)
 	k.do()
+}
+
+func (c *chaos) tell(what string) {
+	c.events++
+	c.Logf("%3d %s", c.events, what)
+}
+
+// disturbShared does something to what is not the cluster's own.
+func (c *chaos) disturbShared() {
+	shared.Lock()
+	defer shared.Unlock()
+	switch what := c.random.IntN(4); {
+	case what == 0:
+		c.tell("upgrade the operator")
+		c.Kubectl("rollout", "restart", "deployment/slurmcluster-operator", "--namespace=slurmcluster-system")
+		c.Kubectl("rollout", "status", "deployment/slurmcluster-operator", "--namespace=slurmcluster-system", "--timeout=2m")
+	case what == 1 && c.IsLocal():
+		c.without("kube-apiserver")
+	case what == 2 && c.IsLocal():
+		c.without("etcd")
+	default:
+		c.tell("kill the operator")
+		c.KillIn(c.Operator(), "operator", "operator")
+	}
+}
+
+// without lets a part of Kubernetes be away for some seconds.
+func (c *chaos) without(component string) {
+	away := time.Duration(1+c.random.IntN(8)) * time.Second
+	c.tell(fmt.Sprintf("stop %s for %s", component, away))
+	_, err := kube.Local(c.Ctx, nil, "localkube", "stop", component)
+	require.NoError(c, err)
+	time.Sleep(away)
+	_, err = kube.Local(c.Ctx, nil, "localkube", "start", component)
+	require.NoError(c, err)
+	c.Eventually(harness.Patience, "Kubernetes answers again", func() error {
+		return c.List(c.Ctx, &corev1.PodList{}, client.InNamespace(c.Namespace))
+	})
 }
 
 // quietly does what may cost the jobs of the last seconds, when there are none.

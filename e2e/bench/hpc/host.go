@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/e2e/suite/kube"
@@ -124,12 +125,15 @@ func (h *host) launch(ctx context.Context) error {
 		}
 		h.daemons = append(h.daemons, daemon)
 	}
-	for deadline := time.Now().Add(startTime); ; time.Sleep(time.Second / 4) {
-		_, err := h.run(ctx, "true")
-		if err == nil || time.Now().After(deadline) || ctx.Err() != nil {
-			return err
-		}
+	var err error
+	errWait := wait.PollUntilContextTimeout(ctx, time.Second/4, startTime, true, func(ctx context.Context) (bool, error) {
+		_, err = h.run(ctx, "true")
+		return err == nil, nil
+	})
+	if errWait != nil {
+		return errors.Join(errWait, err)
 	}
+	return nil
 }
 
 // command is a command as the user, in the image's files.

@@ -42,5 +42,5 @@ func TestPrint(t *testing.T) {
 	}
 	results["pod"][0]["HPL_Tflops"] = 0.09
 	require.NoError(t, print(&out, results))
-	require.Regexp(t, `HPL +78.70 Gflop/s +0.0 % +78.70 Gflop/s +14.4 % +1.000 +0.98`, out.String())
+	require.Regexp(t, `HPL +78.70 Gflop/s +0.0 % +78.70 Gflop/s +14.4 % +1.000 +1.000-1.144 +0.98`, out.String())
 }

@@ -8,12 +8,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"slices"
 	"syscall"
 	"text/tabwriter"
-	"time"
 )
 
 // leastRuns is how many runs a median is made from at least.
@@ -29,7 +29,7 @@ type place interface {
 }
 
 func main() {
-	runs := flag.Int("runs", leastRuns, "how often each is measured")
+	runs := flag.Int("runs", 25, "how often each is measured")
 	image := flag.String("image", "localhost/slurmcluster/hpc:trixie", "Slurm image with hpcc, in buildah's storage and on the Kubernetes in use")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -57,7 +57,6 @@ func measure(ctx context.Context, image string, runs int, out io.Writer) (err er
 	for round := range runs {
 		slices.Reverse(names) // so that none is always the first
 		for _, name := range names {
-			start := time.Now()
 			text, err := places[name].run(ctx, script())
 			if err != nil {
 				return fmt.Errorf("running hpcc in the %s: %w", name, err)
@@ -67,8 +66,7 @@ func measure(ctx context.Context, image string, runs int, out io.Writer) (err er
 				return fmt.Errorf("hpcc in the %s: %w", name, err)
 			}
 			results[name] = append(results[name], r)
-			fmt.Fprintf(os.Stderr, "run %d of %d: hpcc in the %-4s %5.1f s, HPL %.1f Gflop/s\n",
-				round+1, runs, name, time.Since(start).Seconds(), r["HPL_Tflops"]*1000)
+			fmt.Fprintf(os.Stderr, "run %d of %d: hpcc in the %-4s HPL %.1f Gflop/s\n", round+1, runs, name, r["HPL_Tflops"]*1000)
 		}
 	}
 	return print(out, results)
@@ -77,17 +75,38 @@ func measure(ctx context.Context, image string, runs int, out io.Writer) (err er
 // print writes a table of medians.
 func print(out io.Writer, results map[string][]result) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "hpcc, two ranks\thost\tspread\tpod\tspread\tpod/host\tat least")
+	fmt.Fprintln(table, "hpcc, two ranks\thost\tspread\tpod\tspread\tpod/host\tby chance\tat least")
 	for _, k := range kernels {
 		onHost, inPod := values(results["host"], k), values(results["pod"], k)
+		pairs := ratios(results["pod"], results["host"], k)
+		low, high := between(pairs)
 		least := ""
 		if k.bar > 0 {
 			least = fmt.Sprintf("%.2f", k.bar)
 		}
-		fmt.Fprintf(table, "%s\t%.2f %s\t%.1f %%\t%.2f %s\t%.1f %%\t%.3f\t%s\n", k.title,
-			median(onHost), k.unit, spread(onHost), median(inPod), k.unit, spread(inPod), median(inPod)/median(onHost), least)
+		fmt.Fprintf(table, "%s\t%.2f %s\t%.1f %%\t%.2f %s\t%.1f %%\t%.3f\t%.3f-%.3f\t%s\n", k.title,
+			median(onHost), k.unit, spread(onHost), median(inPod), k.unit, spread(inPod), median(pairs), low, high, least)
 	}
 	return table.Flush()
+}
+
+// ratios are those of the pairs of runs, sorted. A shared machine is faster at one time and slower at another; two runs
+// one after the other see the same of that.
+func ratios(over, under []result, k kernel) []float64 {
+	list := make([]float64, len(over))
+	for i := range over {
+		list[i] = over[i][k.name] / under[i][k.name]
+	}
+	slices.Sort(list)
+	return list
+}
+
+// between are the values between which the median of all possible ones is with a probability of 95 %, as the sign test
+// tells it from some of them.
+func between(sorted []float64) (low, high float64) {
+	n := float64(len(sorted))
+	at := max(0, int(n/2-0.98*math.Sqrt(n)))
+	return sorted[at], sorted[len(sorted)-1-at]
 }
 
 func median(sorted []float64) float64 { return sorted[len(sorted)/2] }

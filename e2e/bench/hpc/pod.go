@@ -12,7 +12,8 @@ import (
 	"github.com/slurmcluster/slurmcluster/e2e/suite/kube"
 )
 
-// pod is a cluster of one node that has all CPUs.
+// pod is a cluster of one node that has all CPUs, and requests them: what a pod requests is its weight against all else
+// that runs on the machine, and a program outside of pods has a weight of its own for each of its processes.
 type pod struct {
 	image string
 	*kube.Kube
@@ -33,7 +34,7 @@ func (p *pod) start(ctx context.Context) (err error) {
 	}
 	p.namespace = namespace.Name
 	_, err = kube.Local(ctx, nil, "kubectl", "create", "slurmcluster", cluster, "--namespace="+p.namespace, "--image="+p.image,
-		"--nodes=1", fmt.Sprintf("--cpus=%d", runtime.NumCPU()), "--memory=4Gi", "--cpu-request=10m", "--memory-request=32Mi", "--wait")
+		"--nodes=1", fmt.Sprintf("--cpus=%d", runtime.NumCPU()), "--memory=4Gi", "--wait")
 	return err
 }
 

@@ -16,16 +16,21 @@ import (
 	"github.com/slurmcluster/slurmcluster/e2e/suite/kube"
 )
 
+// IsLocal tells whether the Kubernetes in use is the local one.
+func (e *Env) IsLocal() bool {
+	local, err := kube.Local(e.Ctx, nil, "localkube", "kubeconfig")
+	return err == nil && strings.TrimSpace(local) == os.Getenv("KUBECONFIG")
+}
+
 // Devices lets a device plugin offer device files /dev/nvidia<n> until the test ends. It skips the test on a
 // Kubernetes that is not the local one, whose machines it cannot reach.
 func (e *Env) Devices(resource string, count int64) {
 	e.Helper()
-	local, err := kube.Local(e.Ctx, nil, "localkube", "kubeconfig")
-	if err != nil || strings.TrimSpace(local) != os.Getenv("KUBECONFIG") {
+	if !e.IsLocal() {
 		e.Skip("device plugins are tested on the local Kubernetes only")
 	}
 	program := filepath.Join(e.TempDir(), "deviceplugin")
-	_, err = kube.Local(e.Ctx, nil, "go", "build", "-o", program, "../deviceplugin")
+	_, err := kube.Local(e.Ctx, nil, "go", "build", "-o", program, "../deviceplugin")
 	require.NoError(e, err)
 	command := exec.CommandContext(e.Ctx, "localkube", "enter", program, "-resource", resource, "-count", fmt.Sprint(count))
 	var said strings.Builder

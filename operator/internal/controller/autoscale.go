@@ -181,14 +181,11 @@ func (s *scope) giveUp(ctx context.Context, step nodeplan.Step) error {
 	if trouble := s.trouble(step.Node); trouble != "" {
 		why += ": " + trouble
 	}
-	jobs, err := s.slurm.JobInfos(ctx)
+	jobs, err := s.jobsOn(ctx, step.Node)
 	if err != nil {
 		return err
 	}
 	for _, job := range jobs {
-		if !job.Running() || !job.On(step.Node) {
-			continue
-		}
 		if err := s.slurm.CommentJob(ctx, job.ID, "node "+step.Node+" for this job: "+why); err != nil {
 			s.log(ctx).Info("A job could not be told why its node did not start", "job", job.ID, "error", err.Error())
 		}

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/operator/internal/desired"
 )
 
@@ -17,7 +16,7 @@ func (r *Reconciler) hasten(ctx context.Context, name client.ObjectKey) error {
 	r.memories.forget(name)
 	r.writer.ForgetCluster(name)
 	pods := &corev1.PodList{}
-	if err := r.Client.List(ctx, pods, client.InNamespace(name.Namespace), client.MatchingLabels{contract.LabelCluster: name.Name}); err != nil {
+	if err := r.Client.List(ctx, pods, client.InNamespace(name.Namespace), client.MatchingFields{clusterIndex: name.Name}); err != nil {
 		return fmt.Errorf("listing the pods of deleted SlurmCluster %s: %w", name, err)
 	}
 	for i := range pods.Items {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,25 +68,27 @@ func (s *scope) findFreeAt(ctx context.Context, o *nodeplan.Observation) {
 // never is when jobs without a time limit end.
 var never = time.Unix(1<<40, 0)
 
-// jobsOn names the jobs of a node in a few words.
-func (s *scope) jobsOn(ctx context.Context, node string) string {
+// jobsOn are the jobs that a node runs.
+func (s *scope) jobsOn(ctx context.Context, node string) ([]slurm.JobInfo, error) {
 	jobs, err := s.slurm.JobInfos(ctx)
 	if err != nil {
-		s.log(ctx).Info("slurmctld does not tell the jobs of a node", "node", node, "error", err.Error())
-		return "its jobs"
+		return nil, err
 	}
-	var names []string
-	for _, job := range jobs {
-		if job.Running() && job.On(node) {
-			names = append(names, fmt.Sprintf("job %d (%s of %s)", job.ID, job.Name, job.User))
-		}
-	}
-	return strings.Join(names, ", ")
+	return slices.DeleteFunc(jobs, func(job slurm.JobInfo) bool { return !job.Running() || !job.On(node) }), nil
 }
 
-// takeFromJobs sets a node down whose jobs had their time. Nothing else ever ends a job, so it is said aloud which.
+// takeFromJobs sets a node down whose jobs had their time. Nothing else ever ends a job, so it is said aloud which; as
+// long as slurmctld does not tell that, they go on.
 func (s *scope) takeFromJobs(ctx context.Context, step nodeplan.Step) error {
-	jobs := s.jobsOn(ctx, step.Node)
+	list, err := s.jobsOn(ctx, step.Node)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, job := range list {
+		names = append(names, fmt.Sprintf("job %d (%s of %s)", job.ID, job.Name, job.User))
+	}
+	jobs := strings.Join(names, ", ")
 	reason := contract.ReasonPrefix + step.Why + ", it was taken from " + jobs
 	if err := s.slurm.UpdateNode(ctx, step.Node, slurm.StateDown, reason); err != nil {
 		return err

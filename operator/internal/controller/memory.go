@@ -16,6 +16,12 @@ type memory struct {
 	keysSeen time.Time
 	// keyRotation is the annotation that the keys were made for.
 	keyRotation string
+	// answers is what slurmctld told in the last look, and seen the resource versions of the pods of a large cluster's
+	// nodes in it.
+	answers answers
+	seen    map[string]string
+	// rest is what it was like when there was nothing left to do.
+	rest rest
 	// knownSince is when slurmctld began to answer without a break.
 	knownSince time.Time
 	// registered are the slurmd pods whose nodes slurmctld has known.

@@ -22,51 +22,17 @@ import (
 // registerTime is how long a slurmd may take to register with a slurmctld that answers.
 const registerTime = 15 * time.Second
 
-// askSlurm asks slurmctld how it is. No answer is not an error: it is what the status says.
-func (s *scope) askSlurm(ctx context.Context) error {
-	pod := s.controllerPod
-	if pod == nil || pod.Status.PodIP == "" || pod.DeletionTimestamp != nil {
-		s.memory.knownSince = time.Time{}
-		return nil
-	}
-	s.slurm = s.NewSlurm(pod.Status.PodIP, s.keys[contract.KeyJWT])
-	if err := s.ask(ctx); err != nil {
-		s.memory.knownSince = time.Time{}
-		s.log(ctx).V(1).Info("slurmctld does not answer", "error", err.Error())
-		return nil
-	}
-	s.known = true
-	s.rememberStarting()
-	if s.memory.knownSince.IsZero() {
-		s.memory.knownSince = s.Clock.Now()
-	}
-	return nil
-}
-
-func (s *scope) ask(ctx context.Context) (err error) {
-	if s.slurmNodes, s.slurmVersion, err = s.slurm.Nodes(ctx); err != nil {
-		return err
-	}
-	if s.slurmJobs, err = s.slurm.Jobs(ctx); err != nil {
-		return err
-	}
-	s.agent, err = s.slurm.Config(ctx)
-	return err
-}
-
 // runNodes plans the cluster's nodes and carries the plan out.
 func (s *scope) runNodes(ctx context.Context) error {
 	if s.configHash == "" {
 		return nil // slurmds of a cluster that cannot start would wait for nothing
 	}
-	o := nodeplan.Observation{
-		Sets: s.wantedSets(), Pods: s.planPods(), Known: s.known, Nodes: s.slurmNodes,
-		New: s.cluster.Status.SlurmVersion == "",
-		Now: s.Clock.Now(), StartingSince: s.memory.startingSince,
+	steps := s.plan(ctx)
+	if slices.ContainsFunc(steps, func(step nodeplan.Step) bool { return !s.fresh(step.Node) }) {
+		s.learn(ctx, s.askAll)
+		steps = s.plan(ctx)
 	}
-	s.findFreeAt(ctx, &o)
 	refused := map[string]bool{}
-	steps := nodeplan.Make(o)
 	s.createNodes(ctx, steps)
 	for _, step := range steps {
 		if step.Action == nodeplan.CreatePod && (refused[step.Set] || s.tooEarly(step)) {
@@ -90,6 +56,16 @@ func (s *scope) runNodes(ctx context.Context) error {
 	s.tellOfFailed()
 	s.tellOfStarting()
 	return nil
+}
+
+func (s *scope) plan(ctx context.Context) []nodeplan.Step {
+	o := nodeplan.Observation{
+		Sets: s.wantedSets(), Pods: s.planPods(), Known: s.known, Nodes: s.slurmNodes,
+		New: s.cluster.Status.SlurmVersion == "",
+		Now: s.Clock.Now(), StartingSince: s.memory.startingSince,
+	}
+	s.findFreeAt(ctx, &o)
+	return nodeplan.Make(o)
 }
 
 // tooEarly tells whether a node would register devices that slurmctld has not heard of yet.
@@ -182,8 +158,8 @@ func (s *scope) remember(step nodeplan.Step, pod *corev1.Pod) {
 
 // downReason keeps an administrator's words on a node that they drained.
 func (s *scope) downReason(step nodeplan.Step, reason string) string {
-	for _, n := range s.slurmNodes {
-		if n.Name == step.Node && n.Draining() && !n.Ours() && n.Reason != "" {
+	if at := s.slurmNode(step.Node); at >= 0 {
+		if n := s.slurmNodes[at]; n.Draining() && !n.Ours() && n.Reason != "" {
 			return n.Reason
 		}
 	}
@@ -268,10 +244,8 @@ func (s *scope) lost(pod *corev1.Pod) bool {
 		// After a start of the operator: ends of long ago must not cost the jobs of now.
 		told = restarts(pod)
 	}
-	registered := slices.ContainsFunc(s.slurmNodes, func(n slurm.Node) bool {
-		return n.Name == pod.Labels[contract.LabelNode] && !n.Down()
-	})
-	if s.known && !registered {
+	at := s.slurmNode(pod.Labels[contract.LabelNode])
+	if s.known && (at < 0 || s.slurmNodes[at].Down()) {
 		told = ends
 	}
 	s.memory.ends[pod.UID] = told
@@ -321,10 +295,8 @@ func (s *scope) runsSince(pod *corev1.Pod, d time.Duration) bool {
 }
 
 func (s *scope) podOf(node string) *corev1.Pod {
-	for i := range s.slurmdPods {
-		if s.slurmdPods[i].Labels[contract.LabelNode] == node {
-			return &s.slurmdPods[i]
-		}
+	if at, exists := s.podAt[node]; exists {
+		return &s.slurmdPods[at]
 	}
 	return nil
 }
@@ -342,9 +314,4 @@ func (s *scope) waitingFor(step nodeplan.Step) *status.Problem {
 		what = s.slurmNodes[at].Wish()
 	}
 	return &status.Problem{Reason: reason, Message: fmt.Sprintf("node %s, which %s, %s", step.Node, what, step.Why)}
-}
-
-// slurmNode is the index of a node among those that slurmctld knows, or -1.
-func (s *scope) slurmNode(name string) int {
-	return slices.IndexFunc(s.slurmNodes, func(n slurm.Node) bool { return n.Name == name })
 }

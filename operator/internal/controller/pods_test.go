@@ -99,6 +99,7 @@ func TestLost(t *testing.T) {
 	r := &Reconciler{}
 	s := &scope{Reconciler: r, known: true, memory: r.memories.of(types.NamespacedName{Name: "a"}, "1")}
 	s.slurmNodes = []slurm.Node{{Name: "cpu-0", State: []string{"ALLOCATED"}}}
+	s.index()
 	pod := podWith(contract.ContainerSlurmd, running(), terminated(137, ""))
 	pod.UID = "p"
 	pod.Status.ContainerStatuses[0].RestartCount = 3
@@ -131,7 +132,9 @@ func TestOverdue(t *testing.T) {
 	assert.True(t, s.overdue(pod))
 	s.memory.knownSince = now
 	s.slurmNodes = []slurm.Node{{Name: "cpu-0"}}
+	s.index()
 	s.overdue(pod)
 	s.slurmNodes = nil
+	s.index()
 	assert.True(t, s.overdue(pod), "slurmctld has known it before")
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
@@ -18,11 +17,7 @@ const protectTime = 10 * time.Second
 
 // protectBusy makes the PodDisruptionBudget and marks the pods of busy nodes, which alone it protects.
 func (s *scope) protectBusy(ctx context.Context) error {
-	budget := &policyv1.PodDisruptionBudget{}
-	if err := s.read(ctx, s.want.BudgetName(), budget); err != nil {
-		return err
-	}
-	if err := s.writer.Apply(ctx, s.cluster, desired.Budget(s.want), budget); err != nil {
+	if err := s.writer.Apply(ctx, s.cluster, desired.Budget(s.want), s.budget); err != nil {
 		return err
 	}
 	if !s.known {

@@ -44,6 +44,7 @@ import (
 // Slurm is what the reconciler asks of a cluster's slurmctld.
 type Slurm interface {
 	Nodes(ctx context.Context) (nodes []slurm.Node, version string, err error)
+	Node(ctx context.Context, name string) (slurm.Node, error)
 	Jobs(ctx context.Context) ([]slurm.Job, error)
 	UpdateNode(ctx context.Context, name string, state slurm.UpdateState, reason string) error
 	DeleteNode(ctx context.Context, name string) error
@@ -91,6 +92,9 @@ const workers = 16
 // SetupWithManager starts the reconciler with a manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, m ctrl.Manager) error {
 	r.writer = apply.New(r.Client, r.Reader)
+	if err := m.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, clusterIndex, clusterLabel); err != nil {
+		return fmt.Errorf("indexing pods by cluster: %w", err)
+	}
 	child := handler.EnqueueRequestsFromMapFunc(clusterOf)
 	r.events, r.stop = make(chan event.GenericEvent), ctx
 	b := ctrl.NewControllerManagedBy(m).
@@ -120,6 +124,11 @@ var rotationChanged = predicate.Funcs{
 	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
+// clusterIndex finds the pods of a cluster among those of many in a namespace.
+const clusterIndex = "metadata.labels." + contract.LabelCluster
+
+func clusterLabel(o client.Object) []string { return []string{o.GetLabels()[contract.LabelCluster]} }
+
 // clusterOf finds the cluster of a child by its label: the controller pod's owner is its StatefulSet.
 func clusterOf(_ context.Context, o client.Object) []reconcile.Request {
 	name := o.GetLabels()[contract.LabelCluster]
@@ -145,6 +154,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := s.observe(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
+	if s.rests(ctx) {
+		return reconcile.Result{RequeueAfter: r.PollInterval}, nil
+	}
 	err := s.work(ctx)
 	changed, reportErr := s.report(ctx)
 	if err == nil {
@@ -153,6 +165,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	s.rememberRest(changed)
 	return reconcile.Result{RequeueAfter: s.nextLook(changed)}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,7 +21,6 @@ import (
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/operator/internal/apply"
 	"github.com/slurmcluster/slurmcluster/operator/internal/desired"
-	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
 	"github.com/slurmcluster/slurmcluster/operator/internal/status"
 )
 
@@ -35,20 +35,23 @@ type scope struct {
 	nodes      *corev1.Service
 	configMap  *corev1.ConfigMap
 	controller *appsv1.StatefulSet
+	budget     *policyv1.PodDisruptionBudget
 	// controllerPod is nil while there is none.
 	controllerPod *corev1.Pod
 	// slurmdPods are the slurmd pods of this cluster.
 	slurmdPods []corev1.Pod
+	// podAt is where the pod of each node is among slurmdPods.
+	podAt map[string]int
 
 	keys       map[string][]byte
 	configHash string
 
-	slurm        Slurm
-	known        bool
-	slurmNodes   []slurm.Node
-	slurmJobs    []slurm.Job
-	slurmVersion string
-	agent        contract.AgentConfig
+	slurm Slurm
+	// known tells that slurmctld has answered.
+	known bool
+	answers
+	// asked are the nodes that slurmctld was asked for in this look, nil if for all.
+	asked map[string]bool
 
 	problems []status.Problem
 	waiting  *status.Problem
@@ -63,14 +66,14 @@ func (r *Reconciler) newScope(c *v1alpha1.SlurmCluster) *scope {
 		memory:     r.memories.of(client.ObjectKeyFromObject(c), c.UID),
 		want:       desired.Cluster{Object: c, DefaultImage: r.SlurmImage},
 		service:    &corev1.Service{}, nodes: &corev1.Service{},
-		configMap: &corev1.ConfigMap{}, controller: &appsv1.StatefulSet{},
+		configMap: &corev1.ConfigMap{}, controller: &appsv1.StatefulSet{}, budget: &policyv1.PodDisruptionBudget{},
 	}
 }
 
 // observe reads the cluster's children.
 func (s *scope) observe(ctx context.Context) error {
 	for name, o := range map[string]client.Object{
-		s.want.ConfigMapName(): s.configMap, s.want.NodesServiceName(): s.nodes,
+		s.want.ConfigMapName(): s.configMap, s.want.NodesServiceName(): s.nodes, s.want.BudgetName(): s.budget,
 	} {
 		if err := s.read(ctx, name, o); err != nil {
 			return err
@@ -95,13 +98,16 @@ func (s *scope) read(ctx context.Context, name string, o client.Object) error {
 
 func (s *scope) readPods(ctx context.Context) error {
 	pods := &corev1.PodList{}
-	if err := s.Client.List(ctx, pods, client.InNamespace(s.cluster.Namespace), client.MatchingLabels(s.want.Selector())); err != nil {
+	// A large cluster's pods are not copied: what changes one, copies that.
+	if err := s.Client.List(ctx, pods, client.InNamespace(s.cluster.Namespace), client.MatchingFields{clusterIndex: s.cluster.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing pods: %w", err)
 	}
+	s.podAt = make(map[string]int, len(pods.Items))
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		switch {
 		case pod.Labels[contract.LabelRole] == contract.RoleSlurmd && s.want.OwnedBy(pod):
+			s.podAt[pod.Labels[contract.LabelNode]] = len(s.slurmdPods)
 			s.slurmdPods = append(s.slurmdPods, *pod)
 			if list := pod.Annotations[contract.AnnotationGres]; list != "" {
 				s.want.GresInUse = append(s.want.GresInUse, strings.Split(list, ",")...)

@@ -170,6 +170,15 @@ func newPlanner(o Observation) *planner {
 
 // Chooses tells whether a plan will have to choose between nodes, so that FreeAt helps.
 func Chooses(o Observation) bool {
+	have := map[string]int{}
+	for i := range o.Pods {
+		if !o.Pods[i].Leaving {
+			have[o.Pods[i].Set]++
+		}
+	}
+	if !slices.ContainsFunc(o.Sets, func(set Set) bool { return set.Cloud == nil && have[set.Name] > set.Replicas }) {
+		return false
+	}
 	p := newPlanner(o)
 	for _, set := range o.Sets {
 		if set.Cloud != nil {
@@ -228,12 +237,15 @@ func (p *planner) planSet(name string) {
 		return
 	}
 	members := p.members(name)
-	leaving := p.surplus(members, set.Replicas)
+	leaving := map[string]bool{}
+	for _, pod := range p.surplus(members, set.Replicas) {
+		leaving[pod.Node] = true
+	}
 	var staying []Pod
 	for _, pod := range members {
 		switch {
 		case pod.Leaving, p.dead(pod):
-		case slices.ContainsFunc(leaving, func(l Pod) bool { return l.Node == pod.Node }):
+		case leaving[pod.Node]:
 			p.remove(pod, WhyScaleIn)
 		default:
 			staying = append(staying, pod)

@@ -43,6 +43,9 @@ var ErrUnavailable = errors.New("slurmctld does not answer")
 // ErrRefused is wrapped by every error that is slurmctld's own answer.
 var ErrRefused = errors.New("slurmctld refused")
 
+// ErrNoNode is wrapped by the error for a node that slurmctld does not know.
+var ErrNoNode = errors.New("slurmctld does not know the node")
+
 // answer is what every response of slurmrestd has.
 type answer struct {
 	Meta struct {
@@ -67,6 +70,26 @@ func (c *Client) Nodes(ctx context.Context) (nodes []Node, version string, err e
 		return nil, "", fmt.Errorf("listing nodes: %w", err)
 	}
 	return body.Nodes, body.Meta.Slurm.Release, nil
+}
+
+// Node asks for one node; the error for one that slurmctld does not know wraps ErrNoNode.
+func (c *Client) Node(ctx context.Context, name string) (Node, error) {
+	var body struct {
+		answer
+		Nodes []Node `json:"nodes"`
+	}
+	err := c.call(ctx, http.MethodGet, "node/"+url.PathEscape(name), nil, &body, &body.answer)
+	if len(body.Nodes) == 0 && len(body.Errors) == 1 && body.Errors[0].Number == 0 {
+		// slurmrestd says that it failed, with "No error".
+		return Node{}, fmt.Errorf("asking for node %s: %w", name, ErrNoNode)
+	}
+	if err != nil {
+		return Node{}, fmt.Errorf("asking for node %s: %w", name, err)
+	}
+	if len(body.Nodes) != 1 {
+		return Node{}, fmt.Errorf("asking for node %s: %w: the answer has %d nodes", name, ErrUnavailable, len(body.Nodes))
+	}
+	return body.Nodes[0], nil
 }
 
 // Jobs lists the states of all jobs that slurmctld still knows, ended ones included.

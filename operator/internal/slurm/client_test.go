@@ -57,6 +57,23 @@ func TestNodes(t *testing.T) {
 	assert.Equal(t, "user", token.Claims.(jwt.MapClaims)["sun"])
 }
 
+func TestNode(t *testing.T) {
+	c, request, _ := serve(t, 200, `{`+meta+`,"errors":[],"nodes":[{"name":"cpu-0","state":["IDLE"]}]}`)
+	node, err := c.Node(t.Context(), "cpu-0")
+	require.NoError(t, err)
+	assert.Equal(t, "cpu-0", node.Name)
+	assert.Equal(t, "/slurm/v0.0.42/node/cpu-0", request.URL.Path)
+
+	c, _, _ = serve(t, 200, `{`+meta+`,"errors":[{"description":"Failure to query node cpu-0","error_number":0,"error":"No error","source":"_dump_nodes"}]}`)
+	_, err = c.Node(t.Context(), "cpu-0")
+	require.ErrorIs(t, err, ErrNoNode)
+
+	c, _, _ = serve(t, 500, `{`+meta+`,"errors":[{"description":"Failure to query node cpu-0","error_number":1007,"error":"Unable to contact slurm controller"}]}`)
+	_, err = c.Node(t.Context(), "cpu-0")
+	require.ErrorIs(t, err, ErrUnavailable)
+	require.NotErrorIs(t, err, ErrNoNode)
+}
+
 func TestJobs(t *testing.T) {
 	c, _, _ := serve(t, 200, `{`+meta+`,"jobs":[{"job_id":"1","state":["RUNNING"]},{"job_id":"2_[1-9]","state":["PENDING"]},{"job_id":"3","state":["COMPLETED","COMPLETING"]},{"job_id":"4","state":["FAILED"]}]}`)
 	jobs, err := c.Jobs(t.Context())

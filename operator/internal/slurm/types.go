@@ -120,6 +120,11 @@ func (n Node) Wish() string {
 	return ""
 }
 
+// Moving tells whether a node is on its way in or out because of us.
+func (n Node) Moving() bool {
+	return n.Ours() && (n.Draining() || n.Down()) || n.Starting() || n.Wish() != ""
+}
+
 // Ours tells whether it was the operator who drained a node or set it down.
 func (n Node) Ours() bool { return strings.HasPrefix(n.Reason, contract.ReasonPrefix) }
 

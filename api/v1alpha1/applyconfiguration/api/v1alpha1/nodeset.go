@@ -44,8 +44,9 @@ type NodeSetApplyConfiguration struct {
 	// maxUnavailable is how many nodes may be out at once while a change of the spec reaches all of them: a number, or
 	// a part of replicas such as 25%, rounded up; at least one. Each is drained first.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// drainTimeout is how long a node that is to leave, because there are too many or because the spec has changed,
-	// waits for its jobs to end, such as 30m or 12h. Those that run after that are requeued, or end if they cannot be.
+	// drainTimeout is how long a node that is to leave, because there are too many, the spec has changed or its machine
+	// is cordoned, waits for its jobs to end, such as 30m or 12h. Those that run after that are requeued, or end if they
+	// cannot be.
 	// Default: as long as they take.
 	DrainTimeout *v1.Duration `json:"drainTimeout,omitempty"`
 	// template is what the pods of this set have beyond the usual.

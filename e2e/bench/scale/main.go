@@ -1,0 +1,63 @@
+// Command scale measures what many clusters and large ones cost the operator, without machines: the pods run nowhere
+// (kwok says that they do), and Slurm is one program that answers at the addresses of all of them. The API server, its
+// controllers and the operator are real. It needs a Kubernetes on this machine whose own operator it may stop for a while.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+type options struct {
+	operator, kwok, stages string
+	clusters, nodes        int
+	steady                 time.Duration
+}
+
+func main() {
+	o := options{}
+	flag.StringVar(&o.operator, "operator", "bin/operator", "the operator's program")
+	flag.StringVar(&o.kwok, "kwok", "bin/kwok", "kwok's program")
+	flag.StringVar(&o.stages, "kwok-stages", "", "kwok's directory kustomize/stage")
+	flag.IntVar(&o.clusters, "clusters", 1000, "how many clusters of four nodes; 0: none")
+	flag.IntVar(&o.nodes, "nodes", 5000, "of how many nodes one cluster is; 0: none")
+	flag.DurationVar(&o.steady, "steady", time.Minute, "how long the operator is watched while nothing happens")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/scale:", err)
+		os.Exit(1) //nolint:gocritic // what stop would undo ends with the process
+	}
+}
+
+func run(ctx context.Context, o options) (err error) {
+	s, err := newStage(ctx, o)
+	defer func() { err = errors.Join(err, s.leave(context.WithoutCancel(ctx))) }()
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "operator, no machines\tmeasured\tat most")
+	if o.clusters > 0 {
+		if err := s.many(ctx, table, o.clusters, o.steady); err != nil {
+			return fmt.Errorf("%d clusters: %w", o.clusters, err)
+		}
+	}
+	if o.nodes > 0 {
+		if err := s.large(ctx, table, o.nodes, o.steady); err != nil {
+			return fmt.Errorf("a cluster of %d nodes: %w", o.nodes, err)
+		}
+	}
+	return table.Flush()
+}
+
+// progress says on standard error how far something is.
+func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -1,0 +1,189 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
+)
+
+// listed is a slurmctld that remembers what it was asked.
+type listed struct {
+	Slurm // what it is not asked here
+	nodes map[string]slurm.Node
+	fails error
+	asked []string
+}
+
+func (l *listed) Nodes(context.Context) ([]slurm.Node, string, error) {
+	l.asked = append(l.asked, "all")
+	var list []slurm.Node
+	for _, name := range slices.Sorted(maps.Keys(l.nodes)) {
+		list = append(list, l.nodes[name])
+	}
+	return list, "24.11.5", l.fails
+}
+
+func (l *listed) Node(_ context.Context, name string) (slurm.Node, error) {
+	l.asked = append(l.asked, name)
+	if n, ok := l.nodes[name]; ok || l.fails != nil {
+		return n, l.fails
+	}
+	return slurm.Node{}, slurm.ErrNoNode
+}
+
+func (l *listed) Jobs(context.Context) ([]slurm.Job, error) { return nil, l.fails }
+
+func (l *listed) Config(context.Context) (contract.AgentConfig, error) {
+	return contract.AgentConfig{RunningHash: "x"}, l.fails
+}
+
+// looks is a cluster that is looked at again and again.
+type looks struct {
+	*testing.T
+	*listed
+	*Reconciler
+	cluster *v1alpha1.SlurmCluster
+	clock   *clocktesting.FakeClock
+	pods    []corev1.Pod
+}
+
+func newLooks(t *testing.T, nodes int) *looks {
+	t.Helper()
+	l := &looks{T: t, listed: &listed{nodes: map[string]slurm.Node{}}, cluster: &v1alpha1.SlurmCluster{}, clock: clocktesting.NewFakeClock(time.Unix(1000, 0))}
+	l.Reconciler = &Reconciler{Clock: l.clock, PollInterval: 15 * time.Second, NewSlurm: func(string, []byte) Slurm { return l.listed }}
+	for i := range nodes {
+		name := fmt.Sprint("cpu-", i)
+		l.nodes[name] = slurm.Node{Name: name, State: []string{"IDLE"}}
+		l.pods = append(l.pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Labels: map[string]string{contract.LabelNode: name}}})
+	}
+	return l
+}
+
+// look looks, and tells what slurmctld was asked for.
+func (l *looks) look() (s *scope, asked []string) {
+	l.Helper()
+	s = l.scope()
+	l.asked = nil
+	require.NoError(l, s.askSlurm(l.Context()))
+	return s, l.asked
+}
+
+func (l *looks) scope() *scope {
+	s := l.newScope(l.cluster)
+	s.slurmdPods, s.controllerPod = l.pods, &corev1.Pod{Status: corev1.PodStatus{PodIP: "10.0.0.1"}}
+	return s
+}
+
+func TestLargeClustersAreAskedForWhatMoves(t *testing.T) {
+	l := newLooks(t, manyNodes+1)
+	_, asked := l.look()
+	require.Equal(t, []string{"all"}, asked)
+	_, asked = l.look()
+	require.Equal(t, []string{"all"}, asked, "no pod was seen before")
+	s, asked := l.look()
+	require.Empty(t, asked)
+	require.Len(t, s.slurmNodes, manyNodes+1)
+	require.False(t, s.fresh("cpu-7"))
+
+	l.pods[7].ResourceVersion = "2"
+	l.nodes["cpu-7"] = slurm.Node{Name: "cpu-7", State: []string{"DOWN"}, Reason: contract.ReasonPrefix + "pod lost"}
+	s, asked = l.look()
+	require.Equal(t, []string{"cpu-7"}, asked)
+	require.True(t, s.fresh("cpu-7") && !s.fresh("cpu-8"))
+	require.True(t, s.slurmNodes[s.slurmNode("cpu-7")].Down())
+
+	delete(l.nodes, "cpu-7")
+	s, asked = l.look()
+	require.Equal(t, []string{"cpu-7"}, asked, "it is on its way out")
+	require.Equal(t, -1, s.slurmNode("cpu-7"))
+	require.Equal(t, "cpu-99", s.slurmNodes[s.slurmNode("cpu-99")].Name)
+
+	l.nodes["cpu-7"] = slurm.Node{Name: "cpu-7", State: []string{"IDLE"}}
+	s, asked = l.look()
+	require.Equal(t, []string{"cpu-7"}, asked, "its pod is there")
+	require.GreaterOrEqual(t, s.slurmNode("cpu-7"), 0)
+
+	l.clock.Step(l.PollInterval)
+	_, asked = l.look()
+	require.Equal(t, []string{"all"}, asked)
+}
+
+func TestANodeThatVanishesIsAskedForTwice(t *testing.T) {
+	l := newLooks(t, manyNodes+1)
+	l.look()
+	l.look()
+	l.pods[7].ResourceVersion = "2"
+	delete(l.nodes, "cpu-7")
+	_, asked := l.look()
+	require.Equal(t, []string{"cpu-7", "all"}, asked)
+}
+
+func TestNoAnswerMeansNothing(t *testing.T) {
+	l := newLooks(t, manyNodes+1)
+	l.look()
+	l.look()
+	l.pods[7].ResourceVersion = "2"
+	l.fails = errors.New("away")
+	s, _ := l.look()
+	require.False(t, s.known)
+	require.Empty(t, s.slurmNodes)
+	l.fails = nil
+	s, asked := l.look()
+	require.True(t, s.known)
+	require.Equal(t, []string{"all"}, asked)
+}
+
+func TestSmallClustersAreAskedForAll(t *testing.T) {
+	l := newLooks(t, 3)
+	l.look()
+	s, asked := l.look()
+	require.Equal(t, []string{"all"}, asked)
+	require.True(t, s.fresh("cpu-0"))
+}
+
+func TestRest(t *testing.T) {
+	l := newLooks(t, 3)
+	rests := func() bool {
+		l.Helper()
+		l.memories.of(types.NamespacedName{}, "").keysSeen = l.clock.Now()
+		before := l.scope().rests(t.Context())
+		s, _ := l.look()
+		s.rememberRest(false)
+		return before
+	}
+	require.False(t, rests(), "it was never looked at")
+	require.True(t, rests())
+	l.clock.Step(l.PollInterval)
+	require.True(t, rests())
+
+	l.pods[1].ResourceVersion = "2"
+	require.False(t, rests(), "a pod has changed")
+	require.True(t, rests())
+	l.nodes["cpu-1"] = slurm.Node{Name: "cpu-1", State: []string{"DOWN"}}
+	require.False(t, rests(), "a node has changed")
+	require.True(t, rests())
+	l.nodes["cpu-1"] = slurm.Node{Name: "cpu-1", State: []string{"ALLOCATED"}}
+	require.False(t, rests(), "a job has begun")
+	require.False(t, rests(), "jobs end")
+	l.nodes["cpu-1"] = slurm.Node{Name: "cpu-1", State: []string{"IDLE"}}
+	require.False(t, rests())
+	require.True(t, rests())
+	l.clock.Step(restTime)
+	require.False(t, rests(), "what is not watched is looked at from time to time")
+	l.fails = errors.New("away")
+	require.False(t, rests())
+}
