@@ -113,10 +113,23 @@ type AgentEvents struct {
 	Count uint64 `json:"count"`
 }
 
+// AppliedBy is a way in which slurmctld comes to run with a configuration.
+type AppliedBy string
+
+// Ways to apply a configuration. Since Slurm 23.11, a reconfiguration takes over all but ports and authentication
+// (scontrol's manual), which are not for users to choose.
+const (
+	AppliedByStart       AppliedBy = "Start"
+	AppliedByReconfigure AppliedBy = "Reconfigure"
+	AppliedByRestart     AppliedBy = "Restart"
+)
+
 // AgentConfig is what slurmctld's shim reports: which configuration runs, and why a newer one does not.
 type AgentConfig struct {
 	// RunningHash is the hash of the configuration that slurmctld was last told to use.
 	RunningHash string `json:"runningHash"`
+	// AppliedBy is how slurmctld came to run with it.
+	AppliedBy AppliedBy `json:"appliedBy,omitempty"`
 	// RejectedHash is the hash of a newer configuration that was not applied; empty if there is none.
 	RejectedHash string `json:"rejectedHash,omitempty"`
 	// Reason says in a sentence why RejectedHash was not applied.

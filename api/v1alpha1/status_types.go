@@ -32,6 +32,8 @@ const (
 	ReasonDrainTimedOut = "DrainTimedOut"
 	// ReasonNodeNotStarted: a node that Slurm wanted did not start in its set's startTimeout.
 	ReasonNodeNotStarted = "NodeNotStarted"
+	// ReasonConfigApplied: slurmctld runs with a new configuration.
+	ReasonConfigApplied = "ConfigApplied"
 	// ReasonKeysRotated: the cluster was given new keys, as asked.
 	ReasonKeysRotated = "KeysRotated"
 	// ReasonInvalidConfig: spec.config cannot be used.
@@ -97,6 +99,10 @@ type SlurmClusterStatus struct {
 	// configHash is the hash of the configuration that slurmctld runs with.
 	// +optional
 	ConfigHash string `json:"configHash,omitempty"`
+	// configAppliedBy is how slurmctld came to run with it: Start, Reconfigure (jobs and connections are not disturbed)
+	// or Restart (new keys, or a configuration that was brought back after slurmctld had ended with a newer one).
+	// +optional
+	ConfigAppliedBy string `json:"configAppliedBy,omitempty"`
 
 	// endpoints are the addresses of the cluster's services.
 	// +optional

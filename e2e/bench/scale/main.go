@@ -8,8 +8,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -44,17 +46,30 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "operator, no machines\tmeasured\tat most")
 	if o.clusters > 0 {
-		if err := s.many(ctx, table, o.clusters, o.steady); err != nil {
+		if err := s.many(ctx, o.clusters, o.steady); err != nil {
 			return fmt.Errorf("%d clusters: %w", o.clusters, err)
 		}
 	}
 	if o.nodes > 0 {
-		if err := s.large(ctx, table, o.nodes, o.steady); err != nil {
+		if err := s.large(ctx, o.nodes, o.steady); err != nil {
 			return fmt.Errorf("a cluster of %d nodes: %w", o.nodes, err)
 		}
+	}
+	return s.print(os.Stdout)
+}
+
+// row keeps a figure for the table, and tells it.
+func (s *stage) row(what, most, measured string) {
+	progress("%s: %s", what, measured)
+	s.rows = append(s.rows, [3]string{what, measured, most})
+}
+
+func (s *stage) print(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "the operator, without machines\tmeasured\tat most")
+	for _, row := range s.rows {
+		fmt.Fprintln(table, strings.Join(row[:], "\t"))
 	}
 	return table.Flush()
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -37,7 +36,7 @@ const (
 )
 
 // many measures an operator with many clusters that do nothing.
-func (s *stage) many(ctx context.Context, out io.Writer, clusters int, steady time.Duration) error {
+func (s *stage) many(ctx context.Context, clusters int, steady time.Duration) error {
 	operator, err := startOperator(ctx, s.operator, "")
 	if err != nil {
 		return err
@@ -62,14 +61,14 @@ func (s *stage) many(ctx context.Context, out io.Writer, clusters int, steady ti
 		return err
 	}
 	title := fmt.Sprintf("%d idle clusters: ", clusters)
-	fmt.Fprintf(out, "%sCPU\t%.1f %% of a core\t5 %%\n", title, 100*u.cpu/steady.Seconds())
-	fmt.Fprintf(out, "%swrites in %s\t%.0f\t0\n", title, steady, u.writes)
-	fmt.Fprintf(out, "%smemory\t%.0f MB\t300 MB\n", title, u.memory/1e6)
+	s.row(title+"CPU", "5 %%", fmt.Sprintf("%.1f %% of a core", 100*u.cpu/steady.Seconds()))
+	s.row(title+"writes in "+steady.String(), "0", fmt.Sprintf("%.0f", u.writes))
+	s.row(title+"memory", "300 MB", fmt.Sprintf("%.0f MB", u.memory/1e6))
 	took, err := s.firstObjects(ctx)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%sall objects of one more\t%.2f s\t1 s\n", title, took.Seconds())
+	s.row(title+"all objects of one more", "1 s", fmt.Sprintf("%.2f s", took.Seconds()))
 	return operator.stop()
 }
 
@@ -128,7 +127,7 @@ const changes = 100
 const changeEvery = 250 * time.Millisecond
 
 // large measures an operator with one large cluster.
-func (s *stage) large(ctx context.Context, out io.Writer, nodes int, steady time.Duration) error {
+func (s *stage) large(ctx context.Context, nodes int, steady time.Duration) error {
 	operator, err := startOperator(ctx, s.operator, namespaceLarge)
 	if err != nil {
 		return err
@@ -142,7 +141,7 @@ func (s *stage) large(ctx context.Context, out io.Writer, nodes int, steady time
 		return err
 	}
 	title := fmt.Sprintf("%d nodes: ", nodes)
-	fmt.Fprintf(out, "%sready after\t%.0f s\t\n", title, time.Since(began).Seconds())
+	s.row(title+"ready after", "", fmt.Sprintf("%.0f s", time.Since(began).Seconds()))
 	if err := idle(ctx, settleTime)(); err != nil {
 		return err
 	}
@@ -150,8 +149,8 @@ func (s *stage) large(ctx context.Context, out io.Writer, nodes int, steady time
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%sCPU\t%.1f %% of a core\t\n", title, 100*still.cpu/steady.Seconds())
-	fmt.Fprintf(out, "%smemory\t%.0f MB\t\n", title, still.memory/1e6)
+	s.row(title+"CPU", "", fmt.Sprintf("%.1f %% of a core", 100*still.cpu/steady.Seconds()))
+	s.row(title+"memory", "", fmt.Sprintf("%.0f MB", still.memory/1e6))
 	cost, err := s.costOf(ctx, still.cpu/steady.Seconds(), changes, func(i int) error {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceLarge, Name: fmt.Sprintf("large-cpu-%d", i*nodes/changes)}}
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.org/change":"%d"}}}`, i)
@@ -160,12 +159,12 @@ func (s *stage) large(ctx context.Context, out io.Writer, nodes int, steady time
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%sCPU for a change of one pod\t%.1f ms\t10 ms\n", title, 1000*cost)
+	s.row(title+"CPU for a change of one pod", "10 ms", fmt.Sprintf("%.1f ms", 1000*cost))
 	cost, err = s.costOf(ctx, still.cpu/steady.Seconds(), losses, func(i int) error { return s.lose(ctx, i*nodes/losses) })
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%sCPU for a pod that is lost and replaced\t%.1f ms\t\n", title, 1000*cost)
+	s.row(title+"CPU for a pod that is lost and replaced", "", fmt.Sprintf("%.1f ms", 1000*cost))
 	return operator.stop()
 }
 

@@ -46,15 +46,15 @@ type slurms struct {
 type slurm struct {
 	config string
 	nodes  map[string]*node
-	// running are the pods that run, by node.
-	running map[string]bool
+	// running are the pods that run, by node, and registered how often each node has.
+	running    map[string]bool
+	registered map[string]int
 }
 
 type node struct {
-	state         []string
-	reason        string
-	reasonAt      int64
-	registrations int
+	state    []string
+	reason   string
+	reasonAt int64
 }
 
 func startSlurms(ctx context.Context, k *kube.Kube, namespaces ...string) (*slurms, error) {
@@ -111,7 +111,7 @@ func (s *slurms) follow(w watch.Interface) {
 func (s *slurms) of(o client.Object) *slurm {
 	name := client.ObjectKey{Namespace: o.GetNamespace(), Name: o.GetLabels()[contract.LabelCluster]}
 	if s.byName[name] == nil {
-		s.byName[name] = &slurm{nodes: map[string]*node{}, running: map[string]bool{}}
+		s.byName[name] = &slurm{nodes: map[string]*node{}, running: map[string]bool{}, registered: map[string]int{}}
 	}
 	return s.byName[name]
 }
@@ -133,7 +133,7 @@ func (s *slurms) saw(pod *corev1.Pod, gone bool) {
 			cluster.nodes[name] = n
 		}
 		n.state, n.reason, n.reasonAt = []string{"IDLE", "DYNAMIC_NORM", "DRAIN"}, contract.ReasonRegistering, time.Now().Unix()
-		n.registrations++
+		cluster.registered[name]++
 	}
 	cluster.running[name] = runs
 }
@@ -141,10 +141,7 @@ func (s *slurms) saw(pod *corev1.Pod, gone bool) {
 func (s *slurms) registrations(namespace, cluster, name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := s.byName[client.ObjectKey{Namespace: namespace, Name: cluster}].nodes[name]; n != nil {
-		return n.registrations
-	}
-	return 0
+	return s.byName[client.ObjectKey{Namespace: namespace, Name: cluster}].registered[name]
 }
 
 func (s *slurms) usable(namespace, cluster, name string) bool {

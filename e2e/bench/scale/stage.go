@@ -37,6 +37,8 @@ type stage struct {
 	*kube.Kube
 	slurm *slurms
 	kwok  *child
+	// rows are what was measured: what, how much, and how much is allowed.
+	rows [][3]string
 	// undo are steps back, to be done from the last to the first.
 	undo []func(context.Context) error
 }

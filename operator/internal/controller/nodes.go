@@ -3,11 +3,13 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -32,23 +34,19 @@ func (s *scope) runNodes(ctx context.Context) error {
 		s.learn(ctx, s.askAll)
 		steps = s.plan(ctx)
 	}
-	refused := map[string]bool{}
 	s.createNodes(ctx, steps)
+	create := map[string][]nodeplan.Step{}
 	for _, step := range steps {
-		if step.Action == nodeplan.CreatePod && (refused[step.Set] || s.tooEarly(step)) {
+		if step.Action == nodeplan.CreatePod {
+			create[step.Set] = append(create[step.Set], step)
 			continue
 		}
-		err := s.run(ctx, step)
-		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		if err := s.run(ctx, step); err != nil {
 			return err
 		}
-		if step.Action == nodeplan.CreatePod && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) {
-			refused[step.Set] = true
-			s.memory.refusals[step.Node] = plain(err)
-			s.problem(v1alpha1.ReasonPodsRefused, "Kubernetes refuses the pod of node "+step.Node+": "+plain(err))
-			continue
-		}
-		if err != nil {
+	}
+	for _, set := range slices.Sorted(maps.Keys(create)) {
+		if err := s.createPods(ctx, create[set]); err != nil {
 			return err
 		}
 	}
@@ -86,19 +84,19 @@ func (s *scope) run(ctx context.Context, step nodeplan.Step) error {
 	if step.Action == nodeplan.CreateNode {
 		return nil // all at once
 	}
-	s.workOn("node %s: %s, because: %s", step.Node, step.Action, step.Why)
-	s.log(ctx).Info(string(step.Action), "node", step.Node, "reason", step.Why)
-	switch step.Action {
-	case nodeplan.CreatePod:
-		return s.createPod(ctx, step)
-	case nodeplan.DeletePod:
-		if pod := s.podOf(step.Node); pod != nil {
-			return s.deletePod(ctx, pod)
-		}
-		return nil
-	default:
+	s.announce(ctx, step)
+	if step.Action != nodeplan.DeletePod {
 		return s.tell(ctx, step)
 	}
+	if pod := s.podOf(step.Node); pod != nil {
+		return s.deletePod(ctx, pod)
+	}
+	return nil
+}
+
+func (s *scope) announce(ctx context.Context, step nodeplan.Step) {
+	s.workOn("node %s: %s, because: %s", step.Node, step.Action, step.Why)
+	s.log(ctx).Info(string(step.Action), "node", step.Node, "reason", step.Why)
 }
 
 // tell carries out a step that slurmctld does. What slurmctld refuses is looked at again soon: a node that
@@ -166,15 +164,53 @@ func (s *scope) downReason(step nodeplan.Step, reason string) string {
 	return reason
 }
 
-func (s *scope) createPod(ctx context.Context, step nodeplan.Step) error {
-	set := s.nodeSet(step.Set)
-	if set == nil {
+const (
+	// podsAtOnce is how many pods are made at the same time.
+	podsAtOnce = 8
+	// podsPerLook is how many pods of a set are made before it is told how far the cluster is.
+	podsPerLook = 200
+)
+
+// createPods makes pods of one set, several at once: a user waits for them. Where Kubernetes refuses one, it is not asked
+// for more.
+func (s *scope) createPods(ctx context.Context, steps []nodeplan.Step) error {
+	set := s.nodeSet(steps[0].Set)
+	if set == nil || s.tooEarly(steps[0]) {
 		return nil
 	}
-	if err := s.writer.Apply(ctx, s.cluster, desired.SlurmdPod(s.want, *set, step.Index), &corev1.Pod{}); err != nil {
-		return err
+	for some := range slices.Chunk(steps[:min(len(steps), podsPerLook)], podsAtOnce) {
+		errs := make([]error, len(some))
+		var all errgroup.Group
+		for i, step := range some {
+			s.announce(ctx, step)
+			pod := desired.SlurmdPod(s.want, *set, step.Index)
+			all.Go(func() error {
+				errs[i] = s.writer.Apply(ctx, s.cluster, pod, &corev1.Pod{})
+				return nil
+			})
+		}
+		_ = all.Wait() // all have said theirs
+		refused := false
+		for i, err := range errs {
+			switch {
+			case err == nil:
+				s.acted = true
+			case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+				return err
+			case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
+				s.memory.refusals[some[i].Node] = plain(err)
+				if !refused {
+					s.problem(v1alpha1.ReasonPodsRefused, "Kubernetes refuses the pod of node "+some[i].Node+": "+plain(err))
+				}
+				refused = true
+			default:
+				return err
+			}
+		}
+		if refused {
+			return nil
+		}
 	}
-	s.acted = true
 	return nil
 }
 

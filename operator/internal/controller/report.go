@@ -38,7 +38,7 @@ func (s *scope) observation() status.Observation {
 	o := status.Observation{
 		Cluster: s.cluster, Pods: map[string]status.Pod{}, Known: s.known,
 		Nodes: s.slurmNodes, Jobs: s.slurmJobs, Version: s.slurmVersion,
-		RunningConfig: s.agent.RunningHash, WantedConfig: s.configHash,
+		RunningConfig: s.agent.RunningHash, ConfigAppliedBy: string(s.agent.AppliedBy), WantedConfig: s.configHash,
 		ControllerRan: s.cluster.Status.SlurmVersion != "",
 		Problems:      s.problems, Waiting: s.waiting, Working: s.working,
 	}
@@ -74,8 +74,12 @@ func (s *scope) ready() bool {
 	return meta.IsStatusConditionTrue(s.cluster.Status.Conditions, v1alpha1.ConditionReady)
 }
 
-// recordEvents tells users of what changed in the conditions that they read.
+// recordEvents tells users of what changed in the conditions that they read, and of new configurations.
 func (s *scope) recordEvents(old *v1alpha1.SlurmCluster) {
+	if is := s.cluster.Status; old.Status.ConfigHash != "" && old.Status.ConfigHash != is.ConfigHash {
+		s.Recorder.Eventf(s.cluster, nil, corev1.EventTypeNormal, v1alpha1.ReasonConfigApplied, "Reconcile",
+			"slurmctld runs with a new configuration (%s)", is.ConfigAppliedBy)
+	}
 	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionDegraded} {
 		was := meta.FindStatusCondition(old.Status.Conditions, kind)
 		is := meta.FindStatusCondition(s.cluster.Status.Conditions, kind)

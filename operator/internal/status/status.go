@@ -21,8 +21,9 @@ type Observation struct {
 	Nodes   []slurm.Node
 	Jobs    []slurm.Job
 	Version string
-	// RunningConfig is the hash of the configuration that slurmctld runs with, WantedConfig of the wanted.
-	RunningConfig, WantedConfig string
+	// RunningConfig is the hash of the configuration that slurmctld runs with, ConfigAppliedBy how it came to that, and
+	// WantedConfig the hash of the wanted.
+	RunningConfig, ConfigAppliedBy, WantedConfig string
 	// ControllerRan tells whether slurmctld has answered before, in this or an earlier observation.
 	ControllerRan bool
 	// Problems are what needs a person or a replacement, the gravest first.
@@ -56,9 +57,10 @@ func Make(o Observation) v1alpha1.SlurmClusterStatus {
 		Jobs:               old.Jobs,
 		SlurmVersion:       old.SlurmVersion,
 		ConfigHash:         old.ConfigHash,
+		ConfigAppliedBy:    old.ConfigAppliedBy,
 	}
 	if o.RunningConfig != "" {
-		s.ConfigHash = o.RunningConfig
+		s.ConfigHash, s.ConfigAppliedBy = o.RunningConfig, o.ConfigAppliedBy
 	}
 	if o.Known {
 		s.Jobs, s.SlurmVersion = countJobs(o.Jobs), o.Version

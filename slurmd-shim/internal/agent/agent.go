@@ -142,7 +142,7 @@ func (a *Agent) prepare(ctx context.Context) error {
 	if err := a.check(ctx, s); err != nil {
 		return exit.Configf("the configuration in %s is not usable: %w", a.Source, err)
 	}
-	return a.use(s)
+	return a.use(s, contract.AppliedByStart)
 }
 
 // start starts slurmctld on the current configuration.

@@ -158,22 +158,22 @@ func TestRunReloadAndStop(t *testing.T) {
 	b.start()
 	b.logged("read A=1")
 	first := contract.ConfigHash(map[string]string{"slurm.conf": "A=1"})
-	b.reports(contract.AgentConfig{RunningHash: first})
+	b.reports(contract.AgentConfig{RunningHash: first, AppliedBy: contract.AppliedByStart})
 
 	rejected := b.mount(map[string]string{"slurm.conf": "A=1\nWrong=2"})
 	b.reports(contract.AgentConfig{
-		RunningHash: first, RejectedHash: rejected,
+		RunningHash: first, AppliedBy: contract.AppliedByStart, RejectedHash: rejected,
 		Reason: "slurm.conf line 2 (Wrong=2): Parsing error at unrecognized key: Wrong. Correct or remove that line",
 	})
 
 	assert.Equal(t, "A=1", b.client("slurm.conf"), "clients keep the configuration that runs")
 
 	b.mount(map[string]string{"slurm.conf": "A=1"})
-	b.reports(contract.AgentConfig{RunningHash: first})
+	b.reports(contract.AgentConfig{RunningHash: first, AppliedBy: contract.AppliedByStart})
 
 	second := b.mount(map[string]string{"slurm.conf": "A=2", "gres.conf": "x"})
 	b.logged("read A=2")
-	b.reports(contract.AgentConfig{RunningHash: second})
+	b.reports(contract.AgentConfig{RunningHash: second, AppliedBy: contract.AppliedByReconfigure})
 	require.FileExists(t, filepath.Join(b.RunDir, "served", "gres.conf"))
 
 	b.stop()
@@ -189,7 +189,7 @@ func TestFatalConfigurationIsTakenBack(t *testing.T) {
 	good := b.Status().RunningHash
 	bad := b.mount(map[string]string{"slurm.conf": "Fatal=wrong/plugin"})
 	b.reports(contract.AgentConfig{
-		RunningHash: good, RejectedHash: bad,
+		RunningHash: good, AppliedBy: contract.AppliedByRestart, RejectedHash: bad,
 		Reason: "slurmctld ended with status 1, and the previous configuration was brought back: slurm.conf line 1 (Fatal=wrong/plugin): " +
 			"cannot find plugin wrong/plugin; failed to initialize. Correct or remove that line",
 	})
@@ -231,7 +231,7 @@ func TestTooEarlyReconfiguration(t *testing.T) {
 	b.logged("read A=1")
 	hash := b.mount(map[string]string{"slurm.conf": "Early=1"})
 	require.Eventually(t, func() bool { return b.starts() == 3 }, 10*time.Second, 5*time.Millisecond)
-	b.reports(contract.AgentConfig{RunningHash: hash})
+	b.reports(contract.AgentConfig{RunningHash: hash, AppliedBy: contract.AppliedByReconfigure})
 	b.stop()
 	require.NoError(t, <-b.ended)
 }

@@ -79,8 +79,9 @@ func (a *Agent) stage(files map[string]string) (staged, error) {
 
 func (a *Agent) served() string { return filepath.Join(a.RunDir, "served") }
 
-// use points RunDir/served at a staged configuration, all files at once, and reports it as the running one.
-func (a *Agent) use(s staged) error {
+// use points RunDir/served at a staged configuration, all files at once, and reports it as the running one, to which
+// slurmctld comes in some way.
+func (a *Agent) use(s staged, by contract.AppliedBy) error {
 	tmp := a.served() + ".new"
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("replace the configuration: %w", err)
@@ -96,7 +97,7 @@ func (a *Agent) use(s staged) error {
 	}
 	a.current = s
 	st := a.Status()
-	st.RunningHash = s.hash
+	st.RunningHash, st.AppliedBy = s.hash, by
 	a.setStatus(st)
 	return nil
 }

@@ -28,7 +28,7 @@ func (a *Agent) reload(ctx context.Context) bool {
 		return false
 	}
 	if hash == a.current.hash {
-		a.setStatus(contract.AgentConfig{RunningHash: hash})
+		a.setStatus(contract.AgentConfig{RunningHash: hash, AppliedBy: a.Status().AppliedBy})
 		return false
 	}
 	var s staged
@@ -40,13 +40,13 @@ func (a *Agent) reload(ctx context.Context) bool {
 	}
 	before := a.current
 	if err == nil {
-		err = a.use(s)
+		err = a.use(s, contract.AppliedByReconfigure)
 	}
 	if err != nil {
 		a.reject(hash, err)
 		return false
 	}
-	a.setStatus(contract.AgentConfig{RunningHash: hash})
+	a.setStatus(contract.AgentConfig{RunningHash: hash, AppliedBy: contract.AppliedByReconfigure})
 	a.previous, a.changedAt = before, time.Now()
 	a.Log.Info("slurmctld takes over a new configuration", "hash", hash)
 	return true
@@ -64,7 +64,7 @@ func (a *Agent) revive(c *child, err error) (*child, error) {
 	case a.previous.dir != "" && time.Since(a.changedAt) < settle && !c.killedBy(syscall.SIGKILL):
 		a.reject(a.current.hash, fmt.Errorf("slurmctld ended with status %d, and the previous configuration was brought back: %s",
 			exit.OfChild(err), explain(c.tail.complaints(), a.current.files[contract.FileSlurmConf])))
-		if err := a.use(a.previous); err != nil {
+		if err := a.use(a.previous, contract.AppliedByRestart); err != nil {
 			return nil, err
 		}
 	default:
@@ -82,7 +82,7 @@ func (a *Agent) revive(c *child, err error) (*child, error) {
 func (a *Agent) reject(hash string, reason error) {
 	a.Log.Error("keeping the running configuration", "rejected", hash, "error", reason)
 	s := a.Status()
-	a.setStatus(contract.AgentConfig{RunningHash: s.RunningHash, RejectedHash: hash, Reason: reason.Error()})
+	a.setStatus(contract.AgentConfig{RunningHash: s.RunningHash, AppliedBy: s.AppliedBy, RejectedHash: hash, Reason: reason.Error()})
 }
 
 // LastLog returns the end of slurmctld's log when it died by itself, else "". It is for after Run.
@@ -119,6 +119,9 @@ func (a *Agent) restart(ctx context.Context, c *child) (*child, error) {
 	if err := launch.CopyKey(a.JWTKey, a.JWTCopy); err != nil {
 		return nil, err
 	}
+	st := a.Status()
+	st.AppliedBy = contract.AppliedByRestart
+	a.setStatus(st)
 	// munged is started anew, too.
 	if err := launch.WaitFor(ctx, a.Log, "munged", "unix", a.MungeSocket); err != nil {
 		return nil, err

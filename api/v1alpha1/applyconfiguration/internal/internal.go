@@ -397,6 +397,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: configAppliedBy
+      type:
+        scalar: string
     - name: configHash
       type:
         scalar: string

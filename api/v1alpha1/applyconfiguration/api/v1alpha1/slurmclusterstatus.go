@@ -31,6 +31,9 @@ type SlurmClusterStatusApplyConfiguration struct {
 	SlurmVersion *string `json:"slurmVersion,omitempty"`
 	// configHash is the hash of the configuration that slurmctld runs with.
 	ConfigHash *string `json:"configHash,omitempty"`
+	// configAppliedBy is how slurmctld came to run with it: Start, Reconfigure (jobs and connections are not disturbed)
+	// or Restart (new keys, or a configuration that was brought back after slurmctld had ended with a newer one).
+	ConfigAppliedBy *string `json:"configAppliedBy,omitempty"`
 	// endpoints are the addresses of the cluster's services.
 	Endpoints *EndpointsApplyConfiguration `json:"endpoints,omitempty"`
 }
@@ -120,6 +123,14 @@ func (b *SlurmClusterStatusApplyConfiguration) WithSlurmVersion(value string) *S
 // If called multiple times, the ConfigHash field is set to the value of the last call.
 func (b *SlurmClusterStatusApplyConfiguration) WithConfigHash(value string) *SlurmClusterStatusApplyConfiguration {
 	b.ConfigHash = &value
+	return b
+}
+
+// WithConfigAppliedBy sets the ConfigAppliedBy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ConfigAppliedBy field is set to the value of the last call.
+func (b *SlurmClusterStatusApplyConfiguration) WithConfigAppliedBy(value string) *SlurmClusterStatusApplyConfiguration {
+	b.ConfigAppliedBy = &value
 	return b
 }
 
