@@ -18,10 +18,10 @@ import (
 )
 
 type options struct {
-	slurmImage, namespaces, metrics, probes string
-	leaderElect                             bool
-	pollInterval                            time.Duration
-	logs                                    zap.Options
+	slurmImage, namespaces, metrics, probes, pprof string
+	leaderElect                                    bool
+	pollInterval                                   time.Duration
+	logs                                           zap.Options
 }
 
 func main() {
@@ -32,6 +32,7 @@ func main() {
 	flag.BoolVar(&o.leaderElect, "leader-elect", true, "let only one of several operators work at a time")
 	flag.StringVar(&o.metrics, "metrics-bind-address", ":8080", "where Prometheus metrics are served; 0: nowhere")
 	flag.StringVar(&o.probes, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
+	flag.StringVar(&o.pprof, "pprof-bind-address", "0", "where Go's profiles are served, such as 127.0.0.1:6060; 0: nowhere")
 	o.logs.BindFlags(flag.CommandLine)
 	flag.Parse()
 	if err := run(o); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,7 @@ func managerOptions(o options) ctrl.Options {
 		LeaderElection:         o.leaderElect,
 		LeaderElectionID:       "slurmcluster-operator",
 		HealthProbeBindAddress: o.probes,
+		PprofBindAddress:       o.pprof,
 		Metrics:                server.Options{BindAddress: o.metrics},
 		Cache:                  cacheOptions(o.namespaces),
 		// After a kill, the next operator waits until the lease has run out: ten seconds at most.
@@ -52,7 +54,8 @@ func cacheOptions(namespaces string) cache.Options {
 	children := cache.ByObject{Label: labels.NewSelector().Add(*ours)}
 	options := cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}: children, &corev1.Service{}: children, &corev1.ConfigMap{}: children, &appsv1.StatefulSet{}: children,
+			&corev1.Pod{}:     {Label: children.Label, Transform: stripPod},
+			&corev1.Service{}: children, &corev1.ConfigMap{}: children, &appsv1.StatefulSet{}: children,
 			&policyv1.PodDisruptionBudget{}: children, &corev1.Node{}: {Transform: stripMachine},
 		},
 		DefaultTransform: cache.TransformStripManagedFields(),
@@ -66,6 +69,17 @@ func cacheOptions(namespaces string) cache.Options {
 		}
 	}
 	return options
+}
+
+// stripPod keeps of pods what is looked at: of a spec, where the pod is, what it tolerates and which claims it uses. There
+// may be thousands, and their containers are known from what they were made from.
+func stripPod(o any) (any, error) {
+	if pod, ok := o.(*corev1.Pod); ok {
+		pod.ManagedFields = nil
+		pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Tolerations: pod.Spec.Tolerations,
+			Volumes: slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim == nil })}
+	}
+	return o, nil
 }
 
 // stripMachine keeps of Kubernetes' nodes what says whether pods can stay there.

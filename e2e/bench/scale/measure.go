@@ -153,8 +153,8 @@ func (s *stage) large(ctx context.Context, nodes int, steady time.Duration) erro
 	s.row(title+"memory", "", fmt.Sprintf("%.0f MB", still.memory/1e6))
 	cost, err := s.costOf(ctx, still.cpu/steady.Seconds(), changes, func(i int) error {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceLarge, Name: fmt.Sprintf("large-cpu-%d", i*nodes/changes)}}
-		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.org/change":"%d"}}}`, i)
-		return s.Patch(ctx, pod, client.RawPatch("application/merge-patch+json", patch))
+		patch := fmt.Appendf(nil, `{"status":{"message":"change %d"}}`, i)
+		return s.Status().Patch(ctx, pod, client.RawPatch("application/merge-patch+json", patch))
 	})
 	if err != nil {
 		return err

@@ -142,8 +142,7 @@ func (s *scope) moving() (names map[string]bool, few bool) {
 	}
 	names = map[string]bool{}
 	seen := make(map[string]string, len(s.slurmdPods))
-	for i := range s.slurmdPods {
-		pod := &s.slurmdPods[i]
+	for _, pod := range s.slurmdPods {
 		node := pod.Labels[contract.LabelNode]
 		seen[node] = pod.ResourceVersion
 		at, listed := known.slurmAt[node]

@@ -24,6 +24,7 @@ import (
 type listed struct {
 	Slurm // what it is not asked here
 	nodes map[string]slurm.Node
+	jobs  []slurm.Job
 	fails error
 	asked []string
 }
@@ -45,7 +46,7 @@ func (l *listed) Node(_ context.Context, name string) (slurm.Node, error) {
 	return slurm.Node{}, slurm.ErrNoNode
 }
 
-func (l *listed) Jobs(context.Context) ([]slurm.Job, error) { return nil, l.fails }
+func (l *listed) Jobs(context.Context) ([]slurm.Job, error) { return l.jobs, l.fails }
 
 func (l *listed) Config(context.Context) (contract.AgentConfig, error) {
 	return contract.AgentConfig{RunningHash: "x"}, l.fails
@@ -58,7 +59,7 @@ type looks struct {
 	*Reconciler
 	cluster *v1alpha1.SlurmCluster
 	clock   *clocktesting.FakeClock
-	pods    []corev1.Pod
+	pods    []*corev1.Pod
 }
 
 func newLooks(t *testing.T, nodes int) *looks {
@@ -68,7 +69,7 @@ func newLooks(t *testing.T, nodes int) *looks {
 	for i := range nodes {
 		name := fmt.Sprint("cpu-", i)
 		l.nodes[name] = slurm.Node{Name: name, State: []string{"IDLE"}}
-		l.pods = append(l.pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Labels: map[string]string{contract.LabelNode: name}}})
+		l.pods = append(l.pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Labels: map[string]string{contract.LabelNode: name}}})
 	}
 	return l
 }
@@ -159,7 +160,8 @@ func TestRest(t *testing.T) {
 	l := newLooks(t, 3)
 	rests := func() bool {
 		l.Helper()
-		l.memories.of(types.NamespacedName{}, "").keysSeen = l.clock.Now()
+		m := l.memories.of(types.NamespacedName{}, "")
+		m.keys, m.keysSeen = map[string][]byte{}, l.clock.Now()
 		before := l.scope().rests(t.Context())
 		s, _ := l.look()
 		s.rememberRest(false)
@@ -174,12 +176,19 @@ func TestRest(t *testing.T) {
 	require.False(t, rests(), "a pod has changed")
 	require.True(t, rests())
 	l.nodes["cpu-1"] = slurm.Node{Name: "cpu-1", State: []string{"DOWN"}}
+	require.True(t, rests(), "nodes are seldom asked for")
+	l.clock.Step(restTrust)
+	l.pods[1].ResourceVersion = "3"
+	require.False(t, rests())
+	l.nodes["cpu-1"] = slurm.Node{Name: "cpu-1", State: []string{"IDLE"}}
+	l.clock.Step(restTrust)
 	require.False(t, rests(), "a node has changed")
 	require.True(t, rests())
+	l.jobs = []slurm.Job{{State: []string{"RUNNING"}}}
 	l.nodes["cpu-1"] = slurm.Node{Name: "cpu-1", State: []string{"ALLOCATED"}}
 	require.False(t, rests(), "a job has begun")
 	require.False(t, rests(), "jobs end")
-	l.nodes["cpu-1"] = slurm.Node{Name: "cpu-1", State: []string{"IDLE"}}
+	l.nodes["cpu-1"], l.jobs = slurm.Node{Name: "cpu-1", State: []string{"IDLE"}}, nil
 	require.False(t, rests())
 	require.True(t, rests())
 	l.clock.Step(restTime)

@@ -132,8 +132,8 @@ func (s *scope) idleIn() time.Duration {
 			continue
 		}
 		on, least := 0, next
-		for i := range s.slurmdPods {
-			labels := s.slurmdPods[i].Labels
+		for _, pod := range s.slurmdPods {
+			labels := pod.Labels
 			at := s.slurmNode(labels[contract.LabelNode])
 			if labels[contract.LabelNodeSet] != set.Name || at < 0 || !s.slurmNodes[at].On() {
 				continue

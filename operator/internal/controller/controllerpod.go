@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -104,10 +105,9 @@ func runs(pod *corev1.Pod, container string) bool {
 }
 
 func containerStatus(pod *corev1.Pod, container string) *corev1.ContainerStatus {
-	statuses := containerStatuses(pod)
-	for i := range statuses {
-		if statuses[i].Name == container {
-			return &statuses[i]
+	for c := range containerStatuses(pod) {
+		if c.Name == container {
+			return c
 		}
 	}
 	return nil
@@ -115,8 +115,16 @@ func containerStatus(pod *corev1.Pod, container string) *corev1.ContainerStatus 
 
 // containerStatuses are those of all containers; munged is a native sidecar, which Kubernetes lists among
 // the init containers.
-func containerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
-	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+func containerStatuses(pod *corev1.Pod) iter.Seq[*corev1.ContainerStatus] {
+	return func(yield func(*corev1.ContainerStatus) bool) {
+		for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // deletePod deletes exactly this pod, not a successor of its name, and one that never ran only if that is still so.

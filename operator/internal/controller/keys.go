@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,12 +64,9 @@ func (s *scope) spreadKeys(ctx context.Context) error {
 	if s.want.KeyRotation == "" {
 		return nil
 	}
-	pods := make([]*corev1.Pod, 0, len(s.slurmdPods)+1)
+	pods := slices.Clone(s.slurmdPods)
 	if s.controllerPod != nil {
 		pods = append(pods, s.controllerPod)
-	}
-	for i := range s.slurmdPods {
-		pods = append(pods, &s.slurmdPods[i])
 	}
 	for _, pod := range pods {
 		if pod.Annotations[contract.AnnotationRotateKeys] == s.want.KeyRotation {

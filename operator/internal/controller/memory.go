@@ -31,7 +31,7 @@ type memory struct {
 	// growing is since when nodes wait for a free moment to become larger.
 	growing map[types.UID]time.Time
 	// sizes are the resources that the kubelet has given the slurmd pods, and sizeChanged when it last changed one.
-	sizes       map[types.UID]string
+	sizes       map[types.UID]size
 	sizeChanged time.Time
 	// requeueUntil is until when jobs of lost nodes are looked for, and requeueSeen when that was last done.
 	requeueUntil, requeueSeen time.Time
@@ -69,7 +69,7 @@ func (m *memories) of(name types.NamespacedName, uid types.UID) *memory {
 	}
 	fresh := &memory{
 		uid: uid, registered: map[types.UID]bool{}, ends: map[types.UID]int32{},
-		resized: map[types.UID]time.Time{}, growing: map[types.UID]time.Time{}, sizes: map[types.UID]string{},
+		resized: map[types.UID]time.Time{}, growing: map[types.UID]time.Time{}, sizes: map[types.UID]size{},
 		startingSince: map[string]time.Time{}, refusals: map[string]string{},
 	}
 	m.all[name] = fresh

@@ -236,9 +236,8 @@ func (s *scope) wantedSets() []nodeplan.Set {
 }
 
 func (s *scope) planPods() []nodeplan.Pod {
-	var pods []nodeplan.Pod
-	for i := range s.slurmdPods {
-		pod := &s.slurmdPods[i]
+	pods := make([]nodeplan.Pod, 0, len(s.slurmdPods))
+	for _, pod := range s.slurmdPods {
 		node := pod.Labels[contract.LabelNode]
 		index, err := strconv.Atoi(node[strings.LastIndexByte(node, '-')+1:])
 		if err != nil {
@@ -332,7 +331,7 @@ func (s *scope) runsSince(pod *corev1.Pod, d time.Duration) bool {
 
 func (s *scope) podOf(node string) *corev1.Pod {
 	if at, exists := s.podAt[node]; exists {
-		return &s.slurmdPods[at]
+		return s.slurmdPods[at]
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
@@ -137,4 +138,25 @@ func TestOverdue(t *testing.T) {
 	s.slurmNodes = nil
 	s.index()
 	assert.True(t, s.overdue(pod), "slurmctld has known it before")
+}
+
+func TestPodChanged(t *testing.T) {
+	was := podWith(contract.ContainerSlurmd, running(), corev1.ContainerState{})
+	for what, tt := range map[string]struct {
+		change func(*corev1.Pod)
+		counts bool
+	}{
+		"nothing":               {func(*corev1.Pod) {}, false},
+		"somebody's annotation": {func(p *corev1.Pod) { p.Annotations = map[string]string{"example.org/x": "1"} }, false},
+		"an annotation of ours": {func(p *corev1.Pod) { p.Annotations = map[string]string{contract.AnnotationGres: "gpu"} }, true},
+		"a label":               {func(p *corev1.Pod) { p.Labels = map[string]string{} }, true},
+		"a container":           {func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount++ }, true},
+		"its deletion":          {func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, true},
+		"its machine":           {func(p *corev1.Pod) { p.Spec.NodeName = "a" }, true},
+		"another pod":           {func(p *corev1.Pod) { p.UID = "b" }, true},
+	} {
+		is := was.DeepCopy()
+		tt.change(is)
+		assert.Equal(t, tt.counts, podChanged.Update(event.UpdateEvent{ObjectOld: was, ObjectNew: is}), what)
+	}
 }

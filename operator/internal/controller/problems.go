@@ -26,10 +26,10 @@ func (s *scope) findPodProblems(ctx context.Context) error {
 	} else if err := s.whyNoControllerPod(ctx); err != nil {
 		return err
 	}
-	pods := slices.Clone(s.slurmdPods)
-	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
-	for i := range pods {
-		found = append(found, podProblems(&pods[i], s.Clock.Now())...)
+	troubled := slices.DeleteFunc(slices.Clone(s.slurmdPods), func(pod *corev1.Pod) bool { return len(podProblems(pod, s.Clock.Now())) == 0 })
+	slices.SortFunc(troubled, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	for _, pod := range troubled {
+		found = append(found, podProblems(pod, s.Clock.Now())...)
 	}
 	seen := map[string]bool{}
 	for _, p := range found {
@@ -81,8 +81,8 @@ func podProblems(pod *corev1.Pod, now time.Time) []status.Problem {
 				Message: fmt.Sprintf("Kubernetes has no place for pod %s: %s", pod.Name, c.Message)})
 		}
 	}
-	for _, c := range containerStatuses(pod) {
-		if p := containerProblem(pod, &c, now); p != nil {
+	for c := range containerStatuses(pod) {
+		if p := containerProblem(pod, c, now); p != nil {
 			found = append(found, *p)
 		}
 	}

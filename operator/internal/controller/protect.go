@@ -23,8 +23,7 @@ func (s *scope) protectBusy(ctx context.Context) error {
 	if !s.known {
 		return nil
 	}
-	for i := range s.slurmdPods {
-		pod := &s.slurmdPods[i]
+	for _, pod := range s.slurmdPods {
 		_, marked := pod.Labels[contract.LabelBusy]
 		at := s.slurmNode(pod.Labels[contract.LabelNode])
 		if at < 0 || pod.DeletionTimestamp != nil || s.slurmNodes[at].Is("UNKNOWN") {

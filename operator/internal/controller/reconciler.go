@@ -4,7 +4,10 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"reflect"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -99,7 +102,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, m ctrl.Manager) error
 	r.events, r.stop = make(chan event.GenericEvent), ctx
 	b := ctrl.NewControllerManagedBy(m).
 		For(&v1alpha1.SlurmCluster{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, rotationChanged))).
-		Watches(&corev1.Pod{}, child).
+		Watches(&corev1.Pod{}, child, builder.WithPredicates(podChanged)).
 		Watches(&corev1.Service{}, child).
 		Watches(&corev1.ConfigMap{}, child).
 		Watches(&appsv1.StatefulSet{}, child).
@@ -122,6 +125,24 @@ var rotationChanged = predicate.Funcs{
 		return e.ObjectOld.GetAnnotations()[contract.AnnotationRotateKeys] != e.ObjectNew.GetAnnotations()[contract.AnnotationRotateKeys]
 	},
 	GenericFunc: func(event.GenericEvent) bool { return false },
+}
+
+// podChanged lets pass what is looked at of a pod: not what others write on it.
+var podChanged = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		was, isOne := e.ObjectOld.(*corev1.Pod)
+		is, isTwo := e.ObjectNew.(*corev1.Pod)
+		return !isOne || !isTwo || was.UID != is.UID || !was.DeletionTimestamp.Equal(is.DeletionTimestamp) ||
+			!maps.Equal(was.Labels, is.Labels) || !maps.Equal(ourAnnotations(was), ourAnnotations(is)) ||
+			!reflect.DeepEqual(was.Status, is.Status) || !reflect.DeepEqual(was.Spec, is.Spec)
+	},
+}
+
+// ourAnnotations are those that the operator or a pod's own programs write.
+func ourAnnotations(pod *corev1.Pod) map[string]string {
+	ours := maps.Clone(pod.Annotations)
+	maps.DeleteFunc(ours, func(key, _ string) bool { return !strings.HasPrefix(key, v1alpha1.SchemeGroupVersion.Group+"/") })
+	return ours
 }
 
 // clusterIndex finds the pods of a cluster among those of many in a namespace.
@@ -176,10 +197,14 @@ const (
 	ListenTimeout = (contract.AgentEventsWait + 5) * time.Second
 )
 
+// idleConnection is a little longer than a usual poll interval.
+const idleConnection = 20 * time.Second
+
 // HTTPClient is the client with which slurmctlds are asked.
 func HTTPClient(timeout time.Duration) *http.Client {
 	return &http.Client{
-		Timeout:   timeout,
-		Transport: &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, Proxy: nil},
+		Timeout: timeout,
+		// A thousand clusters are a thousand connections: small buffers, and none for what is seldom asked.
+		Transport: &http.Transport{MaxIdleConnsPerHost: 1, IdleConnTimeout: idleConnection, ReadBufferSize: 1 << 10, WriteBufferSize: 1 << 10, Proxy: nil},
 	}
 }

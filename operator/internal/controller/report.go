@@ -36,14 +36,13 @@ func (s *scope) report(ctx context.Context) (changed bool, err error) {
 
 func (s *scope) observation() status.Observation {
 	o := status.Observation{
-		Cluster: s.cluster, Pods: map[string]status.Pod{}, Known: s.known,
+		Cluster: s.cluster, Pods: make(map[string]status.Pod, len(s.slurmdPods)), Known: s.known,
 		Nodes: s.slurmNodes, Jobs: s.slurmJobs, Version: s.slurmVersion,
 		RunningConfig: s.agent.RunningHash, ConfigAppliedBy: string(s.agent.AppliedBy), WantedConfig: s.configHash,
 		ControllerRan: s.cluster.Status.SlurmVersion != "",
 		Problems:      s.problems, Waiting: s.waiting, Working: s.working,
 	}
-	for i := range s.slurmdPods {
-		pod := &s.slurmdPods[i]
+	for _, pod := range s.slurmdPods {
 		o.Pods[pod.Labels[contract.LabelNode]] = status.Pod{Set: pod.Labels[contract.LabelNodeSet], Serving: serves(pod)}
 	}
 	if s.want.ControllerIP != "" {
@@ -61,7 +60,7 @@ func serves(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		return false
 	}
-	for _, c := range containerStatuses(pod) {
+	for c := range containerStatuses(pod) {
 		if c.State.Terminated != nil || c.State.Waiting != nil && c.LastTerminationState.Terminated != nil {
 			return false
 		}

@@ -15,8 +15,7 @@ import (
 // watchSizes looks at how large the slurmd pods are. When the kubelet has resized one in place, slurmctld is asked
 // often for some time, because the node will soon say on itself what it would like to be.
 func (s *scope) watchSizes(context.Context) error {
-	for i := range s.slurmdPods {
-		pod := &s.slurmdPods[i]
+	for _, pod := range s.slurmdPods {
 		node := pod.Labels[contract.LabelNode]
 		s.watchSize(pod)
 		for _, c := range pod.Status.Conditions {
@@ -32,12 +31,15 @@ func (s *scope) watchSizes(context.Context) error {
 	return nil
 }
 
+// size is what a kubelet has given a container.
+type size struct{ milliCPU, bytes int64 }
+
 func (s *scope) watchSize(pod *corev1.Pod) {
 	c := containerStatus(pod, contract.ContainerSlurmd)
 	if c == nil || c.Resources == nil {
 		return
 	}
-	size := fmt.Sprint(c.Resources.Limits.Cpu(), c.Resources.Limits.Memory())
+	size := size{c.Resources.Limits.Cpu().MilliValue(), c.Resources.Limits.Memory().Value()}
 	if before, seen := s.memory.sizes[pod.UID]; seen && before != size {
 		s.memory.sizeChanged = s.Clock.Now()
 	}

@@ -4,18 +4,21 @@ import (
 	"context"
 	"hash/maphash"
 	"reflect"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
 )
 
 const (
 	// restTime is how long a cluster that rests is only asked whether it still does. After that it is looked at in full.
 	restTime = 5 * time.Minute
-	// keysTrustAtRest is how long its Secret, which is not watched, is meanwhile taken to be there without looking.
-	keysTrustAtRest = time.Minute
+	// restTrust is how long it is meanwhile only asked for jobs, with which all else begins. Its nodes run nothing, and
+	// of their pods Kubernetes tells.
+	restTrust = time.Minute
 )
 
 // rest is what a cluster with nothing left to do was like, and since when: most clusters are like that most of the time,
@@ -23,6 +26,8 @@ const (
 type rest struct {
 	since    time.Time
 	versions uint64
+	// asked is when slurmctld was last asked for more than jobs, and the Secret looked at.
+	asked time.Time
 }
 
 // rests tells whether a cluster is still as it was when there was nothing left to do: neither its objects nor its nodes
@@ -33,14 +38,19 @@ func (s *scope) rests(ctx context.Context) bool {
 		return false
 	}
 	before := m.answers
-	if s.keys = m.keys; s.Clock.Since(m.keysSeen) >= keysTrustAtRest && s.ensureKeys(ctx) != nil {
+	s.keys = m.keys
+	if s.Clock.Since(m.rest.asked) < restTrust {
+		jobs, err := s.NewSlurm(s.controllerPod.Status.PodIP, s.keys[contract.KeyJWT]).Jobs(ctx)
+		return err == nil && slices.EqualFunc(before.slurmJobs, jobs, sameJob)
+	}
+	if s.ensureKeys(ctx) != nil || s.askSlurm(ctx) != nil || !s.known {
 		return false
 	}
-	if err := s.askSlurm(ctx); err != nil || !s.known {
-		return false
-	}
-	return reflect.DeepEqual(before.slurmNodes, s.slurmNodes) && reflect.DeepEqual(before.slurmJobs, s.slurmJobs) && before.agent == s.agent
+	m.rest.asked = s.Clock.Now()
+	return reflect.DeepEqual(before.slurmNodes, s.slurmNodes) && slices.EqualFunc(before.slurmJobs, s.slurmJobs, sameJob) && before.agent == s.agent
 }
+
+func sameJob(a, b slurm.Job) bool { return slices.Equal(a.State, b.State) }
 
 // rememberRest remembers whether a cluster rests after a look.
 func (s *scope) rememberRest(changed bool) {
@@ -48,7 +58,7 @@ func (s *scope) rememberRest(changed bool) {
 	if changed || !s.settled() || len(s.problems) > 0 || s.waiting != nil || s.working != nil || !s.still() {
 		return
 	}
-	s.memory.rest = rest{since: s.Clock.Now(), versions: s.versions()}
+	s.memory.rest = rest{since: s.Clock.Now(), versions: s.versions(), asked: s.Clock.Now()}
 }
 
 // still tells whether time alone changes nothing: of autoscaled nodes, nodes with jobs or wishes, and contents that are
@@ -62,8 +72,8 @@ func (s *scope) still() bool {
 			return false
 		}
 	}
-	for i := range s.slurmdPods {
-		if _, marked := s.slurmdPods[i].Labels[contract.LabelBusy]; marked {
+	for _, pod := range s.slurmdPods {
+		if _, marked := pod.Labels[contract.LabelBusy]; marked {
 			return false
 		}
 	}
@@ -85,8 +95,8 @@ func (s *scope) versions() uint64 {
 	if s.controllerPod != nil {
 		add(s.controllerPod)
 	}
-	for i := range s.slurmdPods {
-		add(&s.slurmdPods[i])
+	for _, pod := range s.slurmdPods {
+		add(pod)
 	}
 	return sum
 }

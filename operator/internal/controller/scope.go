@@ -39,7 +39,7 @@ type scope struct {
 	// controllerPod is nil while there is none.
 	controllerPod *corev1.Pod
 	// slurmdPods are the slurmd pods of this cluster.
-	slurmdPods []corev1.Pod
+	slurmdPods []*corev1.Pod
 	// podAt is where the pod of each node is among slurmdPods.
 	podAt map[string]int
 
@@ -102,13 +102,13 @@ func (s *scope) readPods(ctx context.Context) error {
 	if err := s.Client.List(ctx, pods, client.InNamespace(s.cluster.Namespace), client.MatchingFields{clusterIndex: s.cluster.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing pods: %w", err)
 	}
-	s.podAt = make(map[string]int, len(pods.Items))
+	s.podAt, s.slurmdPods = make(map[string]int, len(pods.Items)), make([]*corev1.Pod, 0, len(pods.Items))
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		switch {
 		case pod.Labels[contract.LabelRole] == contract.RoleSlurmd && s.want.OwnedBy(pod):
 			s.podAt[pod.Labels[contract.LabelNode]] = len(s.slurmdPods)
-			s.slurmdPods = append(s.slurmdPods, *pod)
+			s.slurmdPods = append(s.slurmdPods, pod)
 			if list := pod.Annotations[contract.AnnotationGres]; list != "" {
 				s.want.GresInUse = append(s.want.GresInUse, strings.Split(list, ",")...)
 			}

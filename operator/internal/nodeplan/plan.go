@@ -155,7 +155,8 @@ func Make(o Observation) []Step {
 }
 
 func newPlanner(o Observation) *planner {
-	p := &planner{Observation: o, nodes: map[string]slurm.Node{}, pods: map[string]Pod{}, sets: map[string]Set{}}
+	p := &planner{Observation: o, sets: map[string]Set{},
+		nodes: make(map[string]slurm.Node, len(o.Nodes)), pods: make(map[string]Pod, len(o.Pods))}
 	for _, n := range o.Nodes {
 		p.nodes[n.Name] = n
 	}
@@ -241,7 +242,7 @@ func (p *planner) planSet(name string) {
 	for _, pod := range p.surplus(members, set.Replicas) {
 		leaving[pod.Node] = true
 	}
-	var staying []Pod
+	staying := make([]Pod, 0, len(members))
 	for _, pod := range members {
 		switch {
 		case pod.Leaving, p.dead(pod):
@@ -258,10 +259,10 @@ func (p *planner) planSet(name string) {
 // members are the pods of a set that count towards its replicas: also those that leave against our will,
 // because they come back under the same name.
 func (p *planner) members(name string) []Pod {
-	var list []Pod
-	for _, pod := range p.Pods {
-		if pod.Set == name && !pod.Leaving {
-			list = append(list, pod)
+	list := make([]Pod, 0, len(p.Pods))
+	for i := range p.Pods {
+		if pod := &p.Pods[i]; pod.Set == name && !pod.Leaving {
+			list = append(list, *pod)
 		}
 	}
 	slices.SortFunc(list, func(a, b Pod) int { return cmp.Compare(a.Index, b.Index) })

@@ -85,9 +85,9 @@ func countJobs(jobs []slurm.Job) v1alpha1.JobCounts {
 }
 
 func countNodes(o Observation, s *v1alpha1.SlurmClusterStatus) (wanted, ready, cpus int32) {
-	nodes := map[string]slurm.Node{}
-	for _, n := range o.Nodes {
-		nodes[n.Name] = n
+	nodes := make(map[string]*slurm.Node, len(o.Nodes))
+	for i := range o.Nodes {
+		nodes[o.Nodes[i].Name] = &o.Nodes[i]
 	}
 	for _, set := range o.Cluster.Spec.NodeSets {
 		counts := v1alpha1.NodeSetStatus{Name: set.Name, Wanted: int32(desired.Replicas(set))}
@@ -96,7 +96,7 @@ func countNodes(o Observation, s *v1alpha1.SlurmClusterStatus) (wanted, ready, c
 				continue
 			}
 			if node, ok := nodes[name]; ok {
-				cpus += count(&counts, node, pod)
+				cpus += count(&counts, *node, pod)
 			}
 		}
 		if set.Autoscale != nil {
