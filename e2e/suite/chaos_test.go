@@ -173,11 +173,14 @@ func (c *chaos) disturb() {
 			}))
 		}},
 		{"another configuration", func() {
-			c.Update(config("MaxArraySize", fmt.Sprint(1000+c.random.IntN(1000))))
+			c.quietly(func() { c.Update(config("MaxArraySize", fmt.Sprint(1000+c.random.IntN(1000)))) })
 		}},
 		{"new keys", func() {
-			_, err := c.TryKubectl(nil, "annotate", "--overwrite", "slurmcluster", "demo", contract.AnnotationRotateKeys+"="+fmt.Sprint(c.random.IntN(1000)))
-			require.NoError(c, err)
+			c.quietly(func() {
+				_, err := c.TryKubectl(nil, "annotate", "--overwrite", "slurmcluster", "demo", contract.AnnotationRotateKeys+"="+fmt.Sprint(c.random.IntN(1000)))
+				require.NoError(c, err)
+				time.Sleep(chaosPause)
+			})
 		}},
 	}
 	k := kinds[c.random.IntN(len(kinds))]
@@ -223,10 +226,16 @@ func (c *chaos) without(component string) {
 	})
 }
 
-// quietly does what may cost the jobs of the last seconds, when there are none.
+// quietly does what may cost the jobs of the last seconds, when there are none: a slurmctld that ends, also to read its
+// configuration, forgets that it was about to launch one, and finds that out half an hour later.
 func (c *chaos) quietly(do func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for end := time.Now().Add(chaosPatience); time.Now().Before(end); time.Sleep(time.Second) {
+		if waiting, err := c.Try("squeue", "--noheader", "--states=PENDING,CONFIGURING"); err == nil && waiting == "" {
+			break
+		}
+	}
 	time.Sleep(saveTime)
 	do()
 }

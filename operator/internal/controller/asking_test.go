@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,8 +26,10 @@ type listed struct {
 	Slurm // what it is not asked here
 	nodes map[string]slurm.Node
 	jobs  []slurm.Job
-	fails error
-	asked []string
+	infos []slurm.JobInfo
+	// fails and failsInfos are what is answered instead.
+	fails, failsInfos error
+	asked             []string
 }
 
 func (l *listed) Nodes(context.Context) ([]slurm.Node, string, error) {
@@ -47,6 +50,8 @@ func (l *listed) Node(_ context.Context, name string) (slurm.Node, error) {
 }
 
 func (l *listed) Jobs(context.Context) ([]slurm.Job, error) { return l.jobs, l.fails }
+
+func (l *listed) JobInfos(context.Context) ([]slurm.JobInfo, error) { return l.infos, l.failsInfos }
 
 func (l *listed) Config(context.Context) (contract.AgentConfig, error) {
 	return contract.AgentConfig{RunningHash: "x"}, l.fails
@@ -195,4 +200,32 @@ func TestRest(t *testing.T) {
 	require.False(t, rests(), "what is not watched is looked at from time to time")
 	l.fails = errors.New("away")
 	require.False(t, rests())
+}
+
+// TestRecallEnds: the operator was away while a slurmd ended and was started again.
+func TestRecallEnds(t *testing.T) {
+	for began, lost := range map[int64]bool{990: true, 1001: false} {
+		l := newLooks(t, 1)
+		l.nodes["cpu-0"] = slurm.Node{Name: "cpu-0", State: []string{"ALLOCATED"}}
+		job := slurm.JobInfo{JobState: []string{"RUNNING"}, StartTime: slurm.Time{Set: true, Number: began}}
+		require.NoError(t, json.Unmarshal([]byte(`{"nodes":{"allocation":[{"name":"cpu-0"}]}}`), &job.Resources))
+		l.infos = []slurm.JobInfo{job}
+		l.pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: contract.ContainerSlurmd, RestartCount: 2,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Unix(1000, 0)}},
+		}}
+		l.fails = errors.New("away")
+		s, _ := l.look()
+		s.plan(t.Context())
+
+		l.fails, l.failsInfos = nil, errors.New("away")
+		s, _ = l.look()
+		s.plan(t.Context())
+		require.False(t, s.lost(l.pods[0]), "nobody knows yet")
+
+		l.failsInfos = nil
+		s, _ = l.look()
+		s.plan(t.Context())
+		require.Equal(t, lost, s.lost(l.pods[0]), "a job began at %d", began)
+	}
 }

@@ -57,6 +57,7 @@ func (s *scope) runNodes(ctx context.Context) error {
 }
 
 func (s *scope) plan(ctx context.Context) []nodeplan.Step {
+	s.recallEnds(ctx)
 	o := nodeplan.Observation{
 		Sets: s.wantedSets(), Pods: s.planPods(), Known: s.known, Nodes: s.slurmNodes,
 		New: s.cluster.Status.SlurmVersion == "",
@@ -275,8 +276,10 @@ func (s *scope) planPods() []nodeplan.Pod {
 func (s *scope) lost(pod *corev1.Pod) bool {
 	ends := slurmdEnds(pod)
 	told, seen := s.memory.ends[pod.UID]
+	if !seen && !s.known {
+		return false
+	}
 	if !seen {
-		// After a start of the operator: ends of long ago must not cost the jobs of now.
 		told = restarts(pod)
 	}
 	at := s.slurmNode(pod.Labels[contract.LabelNode])
@@ -285,6 +288,34 @@ func (s *scope) lost(pod *corev1.Pod) bool {
 	}
 	s.memory.ends[pod.UID] = told
 	return ends > told
+}
+
+// recallEnds finds out, after a start of the operator, which slurmds had been started again before it looked for the first
+// time. Ends of long ago must not cost the jobs of now; but a job that began before the slurmd did ended with the one
+// before, and slurmctld may take half an hour to notice.
+func (s *scope) recallEnds(ctx context.Context) {
+	var jobs []slurm.JobInfo
+	for _, pod := range s.slurmdPods {
+		at := s.slurmNode(pod.Labels[contract.LabelNode])
+		if _, seen := s.memory.ends[pod.UID]; seen || restarts(pod) == 0 || at < 0 || !s.slurmNodes[at].Busy() {
+			continue
+		}
+		if jobs == nil {
+			var err error
+			if jobs, err = s.slurm.JobInfos(ctx); err != nil {
+				s.log(ctx).Info("slurmctld does not tell since when jobs run, it is asked again", "error", err.Error())
+				s.known = false // what follows must not take an end for one of long ago
+				return
+			}
+		}
+		since := runningSince(pod)
+		if slices.ContainsFunc(jobs, func(job slurm.JobInfo) bool {
+			began := job.StartTime.Time()
+			return job.Running() && job.On(pod.Labels[contract.LabelNode]) && !began.IsZero() && began.Before(since)
+		}) {
+			s.memory.ends[pod.UID] = restarts(pod) - 1
+		}
+	}
 }
 
 // slurmdEnds is how often the slurmd of a pod has ended.

@@ -87,7 +87,7 @@ var seed = maphash.MakeSeed()
 func (s *scope) versions() uint64 {
 	var sum uint64
 	add := func(o client.Object) {
-		sum += maphash.String(seed, string(o.GetUID())+" "+o.GetResourceVersion()) // in any order
+		sum += maphash.Comparable(seed, [2]string{string(o.GetUID()), o.GetResourceVersion()}) // in any order
 	}
 	for _, o := range []client.Object{s.cluster, s.service, s.nodes, s.configMap, s.controller, s.budget} {
 		add(o)

@@ -148,7 +148,8 @@ type JobInfo struct {
 	// SubmitTime is when it was submitted, or last requeued, and EligibleTime when it may start.
 	SubmitTime   Time `json:"submit_time"`
 	EligibleTime Time `json:"eligible_time"`
-	// EndTime is when its time limit ends it.
+	// StartTime is when it began, EndTime when its time limit ends it.
+	StartTime Time `json:"start_time"`
 	EndTime   Time `json:"end_time"`
 	Resources struct {
 		Nodes struct {
