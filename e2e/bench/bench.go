@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,10 +37,12 @@ type bench struct {
 	namespace string
 	image     string
 	ways      []*way
+	// busyNode is the node of (h)'s job.
+	busyNode string
 }
 
 // newBench makes a namespace to measure in. It enforces Pod Security "restricted", as users' namespaces do.
-func newBench(ctx context.Context, image string) (*bench, error) {
+func newBench(ctx context.Context, image, only string) (*bench, error) {
 	k, err := kube.Connect()
 	if err != nil {
 		return nil, err
@@ -60,6 +64,9 @@ func newBench(ctx context.Context, image string) (*bench, error) {
 		{name: "g", title: "srun in a cluster without nodes", prepare: b.createEmpty, start: b.fromZero, remove: b.deleteCluster},
 		{name: "h", title: "the job of a killed node, until it runs again", prepare: b.createBusy, start: b.again, remove: b.deleteCluster},
 		{name: "e", title: "the same in two bare pods", prepare: b.startPair, start: b.busyPods, remove: b.deletePair},
+	}
+	if only != "" {
+		b.ways = slices.DeleteFunc(b.ways, func(w *way) bool { return !strings.Contains(only, w.name) })
 	}
 	return b, manual.prepare(ctx)
 }

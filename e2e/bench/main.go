@@ -18,8 +18,8 @@ import (
 const leastRuns = 5
 
 type options struct {
-	runs  int
-	image string
+	runs        int
+	image, only string
 }
 
 func main() {
@@ -27,6 +27,7 @@ func main() {
 	images, _, _ := strings.Cut(os.Getenv("SLURM_IMAGES"), ",")
 	flag.IntVar(&o.runs, "runs", leastRuns, "how often each is measured")
 	flag.StringVar(&o.image, "image", cmp.Or(images, "localhost/slurmcluster/slurm:trixie"), "Slurm image; default: the first of SLURM_IMAGES")
+	flag.StringVar(&o.only, "only", "", "letters of the ways to measure, and nothing else; default: everything")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -40,11 +41,11 @@ func run(ctx context.Context, o options) error {
 	if o.runs < 1 {
 		return fmt.Errorf("--runs is %d; it must be at least 1", o.runs)
 	}
-	b, err := newBench(ctx, o.image)
+	b, err := newBench(ctx, o.image, o.only)
 	if err != nil {
 		return err
 	}
-	if err = b.measure(ctx, o.runs); err == nil {
+	if err = b.measure(ctx, o.runs); err == nil && o.only == "" {
 		err = b.scaleOften(ctx, os.Stdout)
 	}
 	if removeErr := b.remove(context.WithoutCancel(ctx)); err == nil {
@@ -55,6 +56,9 @@ func run(ctx context.Context, o options) error {
 	}
 	if err := b.print(ctx, os.Stdout, o.runs); err != nil {
 		return err
+	}
+	if o.only != "" {
+		return nil
 	}
 	return shim(ctx, os.Stdout, o.runs)
 }

@@ -97,25 +97,31 @@ func (b *bench) createBusy(ctx context.Context) error {
 	if _, err := b.in(ctx, "sbatch", "--requeue", "--output=/dev/null", "--wrap=sleep 600"); err != nil {
 		return err
 	}
-	return b.awaitJob(ctx, "R cpu-0")
+	return b.awaitJob(ctx, "0")
 }
 
-func (b *bench) awaitJob(ctx context.Context, state string) error {
+// awaitJob waits until the job runs after a number of restarts.
+func (b *bench) awaitJob(ctx context.Context, restarts string) error {
 	return wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
-		is, err := b.in(ctx, "squeue", "--noheader", "--format=%t %N")
-		return is == state, err
+		is, err := b.in(ctx, "squeue", "--noheader", "--Format=StateCompact,RestartCnt,NodeList")
+		fields := strings.Fields(is)
+		if err != nil || len(fields) != 3 || fields[0] != "R" || fields[1] != restarts {
+			return false, err
+		}
+		b.busyNode = fields[2]
+		return true, nil
 	})
 }
 
 // killSlurmd kills slurmd, and all that runs in its container with it.
 const killSlurmd = `for p in /proc/[0-9]*; do [ "$(cat $p/comm)" != slurmd ] || kill -9 ${p#/proc/}; done`
 
-// again is (h): the job of a node that was killed, until it runs on the other one.
+// again is (h): the job of a node that was killed, until it runs again, there or on the other one.
 func (b *bench) again(ctx context.Context) error {
-	where := kube.Container{Namespace: b.namespace, Pod: "bench-cpu-0", Name: contract.ContainerSlurmd}
+	where := kube.Container{Namespace: b.namespace, Pod: "bench-" + b.busyNode, Name: contract.ContainerSlurmd}
 	// The command itself ends with the container.
 	_, _ = b.Exec(ctx, where, nil, "sh", "-c", killSlurmd)
-	return b.awaitJob(ctx, "R cpu-1")
+	return b.awaitJob(ctx, "1")
 }
 
 // scaleEvents is how often a cluster is scaled to find out whether slurmctld notices.

@@ -44,10 +44,16 @@ func (b *bench) print(ctx context.Context, out io.Writer, runs int) error {
 	}
 	fmt.Fprintln(table, "\nratio\t\tmeasured\tat most")
 	for _, bar := range bars {
+		if medians[bar.over] == 0 || medians[bar.under] == 0 {
+			continue // not measured
+		}
 		fmt.Fprintf(table, "%s/%s\t\t%.2f\t%.2f\n", bar.over, bar.under, medians[bar.over]/medians[bar.under], bar.most)
 	}
 	fmt.Fprintln(table, "\ntime\t\tmeasured\tat most")
 	for _, limit := range limits {
+		if medians[limit.what] == 0 || limit.less != "" && medians[limit.less] == 0 {
+			continue
+		}
 		name := limit.what
 		if limit.less != "" {
 			name += " - " + limit.less

@@ -34,7 +34,7 @@ const (
 func (s *scope) askSlurm(ctx context.Context) error {
 	pod := s.controllerPod
 	if pod == nil || pod.Status.PodIP == "" || pod.DeletionTimestamp != nil {
-		s.memory.knownSince = time.Time{}
+		s.memory.knownSince, s.memory.answers = time.Time{}, answers{}
 		return nil
 	}
 	s.slurm = s.NewSlurm(pod.Status.PodIP, s.keys[contract.KeyJWT])

@@ -186,8 +186,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	next := s.nextLook(changed)
 	s.rememberRest(changed)
-	return reconcile.Result{RequeueAfter: s.nextLook(changed)}, nil
+	return reconcile.Result{RequeueAfter: next}, nil
 }
 
 // AnswerTimeout is how long a slurmctld may take to answer: they are near, and one that does not answer must not hold a

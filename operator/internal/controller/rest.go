@@ -62,9 +62,11 @@ func (s *scope) rememberRest(changed bool) {
 }
 
 // still tells whether time alone changes nothing: of autoscaled nodes, nodes with jobs or wishes, and contents that are
-// not watched, it does.
+// not watched, it does, and for some time after anything has happened, more may.
 func (s *scope) still() bool {
-	if s.autoscales() || len(s.cluster.Spec.Volumes) > 0 || s.Clock.Now().Before(s.memory.requeueUntil) {
+	now := s.Clock.Now()
+	if s.autoscales() || len(s.cluster.Spec.Volumes) > 0 || now.Before(s.memory.requeueUntil) ||
+		now.Sub(s.memory.activity) < lively || now.Sub(s.memory.sizeChanged) < wordTime {
 		return false
 	}
 	for i := range s.slurmNodes {
@@ -83,7 +85,7 @@ func (s *scope) still() bool {
 // seed makes versions comparable.
 var seed = maphash.MakeSeed()
 
-// versions tells apart what a cluster's objects were like at different times.
+// versions tells apart what a cluster's objects, and the machines of its pods, were like at different times.
 func (s *scope) versions() uint64 {
 	var sum uint64
 	add := func(o client.Object) {
@@ -97,6 +99,9 @@ func (s *scope) versions() uint64 {
 	}
 	for _, pod := range s.slurmdPods {
 		add(pod)
+		if s.machineFor(pod) != (machine{}) {
+			sum++
+		}
 	}
 	return sum
 }
