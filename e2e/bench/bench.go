@@ -61,7 +61,7 @@ func newBench(ctx context.Context, image, only string) (*bench, error) {
 		{name: "c", title: "a bare pod of two containers to Ready", start: b.bare, remove: b.deleteBare},
 		{name: "d", title: "a busy job on each of two nodes of one CPU", prepare: b.create, start: b.busyJobs, remove: b.deleteCluster},
 		{name: "f", title: "a node more, until Slurm can use it", prepare: b.create, start: b.oneMore, remove: b.deleteCluster},
-		{name: "g", title: "srun in a cluster without nodes", prepare: b.createEmpty, start: b.fromZero, remove: b.deleteCluster},
+		{name: "g", title: "a job in a cluster without nodes, until it runs", prepare: b.createEmpty, start: b.fromZero, remove: b.deleteCluster},
 		{name: "h", title: "the job of a killed node, until it runs again", prepare: b.createBusy, start: b.again, remove: b.deleteCluster},
 		{name: "e", title: "the same in two bare pods", prepare: b.startPair, start: b.busyPods, remove: b.deletePair},
 	}
