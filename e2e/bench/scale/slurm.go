@@ -15,7 +15,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/watch"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
@@ -64,13 +66,14 @@ func startSlurms(ctx context.Context, k *kube.Kube, namespaces ...string) (*slur
 	}
 	ctx, s.cancel = context.WithCancel(ctx)
 	for _, namespace := range namespaces {
-		for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.ConfigMapList{}} {
-			w, err := k.Watch(ctx, list, client.InNamespace(namespace), client.HasLabels{contract.LabelCluster})
-			if err != nil {
+		factory := informers.NewSharedInformerFactoryWithOptions(k.Set, 0, informers.WithNamespace(namespace),
+			informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = contract.LabelCluster }))
+		for _, informer := range []cache.SharedIndexInformer{factory.Core().V1().Pods().Informer(), factory.Core().V1().ConfigMaps().Informer()} {
+			if _, err := informer.AddEventHandler(s.follower()); err != nil {
 				return nil, err
 			}
-			go s.follow(w)
 		}
+		factory.Start(ctx.Done())
 	}
 	for port, handler := range map[int]http.Handler{contract.PortSlurmrestd: http.HandlerFunc(s.rest), contract.PortAgent: http.HandlerFunc(s.agent)} {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("0.0.0.0", strconv.Itoa(port)))
@@ -92,19 +95,26 @@ func (s *slurms) stop(context.Context) error {
 	return nil
 }
 
-// follow sees what Kubernetes does.
-func (s *slurms) follow(w watch.Interface) {
-	for event := range w.ResultChan() {
-		switch o := event.Object.(type) {
+// follower sees what Kubernetes does.
+func (s *slurms) follower() cache.ResourceEventHandler {
+	see := func(o any, gone bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		switch o := o.(type) {
 		case *corev1.ConfigMap:
-			s.mu.Lock()
 			s.of(o).config = contract.ConfigHash(o.Data)
-			s.mu.Unlock()
 		case *corev1.Pod:
-			s.mu.Lock()
-			s.saw(o, event.Type == watch.Deleted)
-			s.mu.Unlock()
+			s.saw(o, gone)
+		case cache.DeletedFinalStateUnknown:
+			if pod, ok := o.Obj.(*corev1.Pod); ok {
+				s.saw(pod, true)
+			}
 		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { see(o, false) },
+		UpdateFunc: func(_, o any) { see(o, false) },
+		DeleteFunc: func(o any) { see(o, true) },
 	}
 }
 
