@@ -87,7 +87,7 @@ chaos: ## kill and change things while jobs run, and count what they did: make c
 	@SEED=$(SEED) MINUTES=$(MINUTES) CLUSTERS=$(CLUSTERS) hack/test.sh chaos
 
 .PHONY: bench
-bench: ## measure how fast a cluster comes and what a pod costs a program, as ratios (20 minutes)
+bench: ## measure how fast a cluster comes and what a pod costs a program, as ratios (an hour)
 	@hack/test.sh bench
 
 .PHONY: clean

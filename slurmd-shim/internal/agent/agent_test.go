@@ -27,9 +27,9 @@ import (
 // slurmctld is a stand-in that reads its configuration like the real one: at the start and, in place, on
 // SIGHUP. A configuration with "Fatal" kills it, "Exit=n" ends it, "Term" is logged when it is terminated.
 const slurmctld = `#!/bin/bash
-echo "start $*" >> "$LOG"
 trap 'exec "$0" "$@"' HUP
 trap 'echo terminated >> "$LOG"; exit 0' TERM
+echo "start $*" >> "$LOG"
 conf=$(cat "$3")
 echo "read $conf" >> "$LOG"
 case "$conf" in
