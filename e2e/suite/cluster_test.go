@@ -21,9 +21,9 @@ import (
 	"github.com/slurmcluster/slurmcluster/e2e/suite/harness"
 )
 
-// deletionLimit is how long a cluster's deletion may take: its pods' grace, and a little. Nearly always it is 2 seconds, as
-// the operator shortens the grace; about one time in ten a kubelet lets a pod have all of it all the same, which is not
-// understood yet.
+// deletionLimit is how long a cluster's deletion may take while a job runs: its pods' grace, and a little. It is 2 seconds
+// where the operator shortens the grace before Kubernetes' garbage collector has deleted the pods. Where that comes first, the
+// hook that lets jobs end has begun with all of the grace, and the kubelet does not cut it short.
 const deletionLimit = 40 * time.Second
 
 // TestFirstCluster is the road of the README, and alone on the machine, because deletion is timed.

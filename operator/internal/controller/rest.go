@@ -99,7 +99,7 @@ func (s *scope) versions() uint64 {
 	}
 	for _, pod := range s.slurmdPods {
 		add(pod)
-		if s.machineFor(pod) != (machine{}) {
+		if s.machineFor(pod) != (machine{}) { // an event of the machine's changes nothing in the pod
 			sum++
 		}
 	}
