@@ -52,6 +52,9 @@ const (
 const (
 	// EnvController is host:port of slurmctld for slurmd's --conf-server, a Service IP.
 	EnvController = "SLURMCLUSTER_CONTROLLER"
+	// EnvControllerName is the name of slurmctld's Service in the cluster's DNS, without the cluster's domain. Once it
+	// does not exist, neither does the SlurmCluster.
+	EnvControllerName = "SLURMCLUSTER_CONTROLLER_NAME"
 	// EnvNodeFeatures is a comma-separated list of Slurm features of the node.
 	EnvNodeFeatures = "SLURMCLUSTER_NODE_FEATURES"
 )

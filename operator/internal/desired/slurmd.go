@@ -104,6 +104,7 @@ func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfigurati
 		WithPorts(corev1ac.ContainerPort().WithName("slurmd").WithContainerPort(contract.PortSlurmd)).
 		WithEnv(
 			env(contract.EnvController, fmt.Sprintf("%s:%d", c.ControllerIP, contract.PortSlurmctld)),
+			env(contract.EnvControllerName, fmt.Sprintf("%s.%s.svc", c.ControllerName(), c.Object.Namespace)),
 			env(contract.EnvNodeFeatures, features(set))).
 		WithEnv(userEnv(set.Template)...).
 		WithResources(corev1ac.ResourceRequirements().WithLimits(limits).WithRequests(requests(set.Resources, limits))).

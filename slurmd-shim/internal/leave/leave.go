@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -33,7 +34,9 @@ type Leaver struct {
 	Slurm Slurm
 	// Steps counts the steps of jobs on the node, which is what counts while slurmctld does not answer.
 	Steps func() (int, error)
-	Log   *slog.Logger
+	// Gone tells whether the cluster itself is deleted, asked while slurmctld does not answer.
+	Gone func(ctx context.Context) bool
+	Log  *slog.Logger
 }
 
 // Run drains the node and returns once it runs nothing, or with ctx's error when that ends first.
@@ -55,14 +58,14 @@ func (l Leaver) Run(ctx context.Context) error {
 
 // look tells whether the node runs something, and drains it if that is not done yet.
 func (l Leaver) look(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	asking, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	known, err := l.Slurm.Show(ctx)
+	known, err := l.Slurm.Show(asking)
 	if err == nil && known.Power {
 		return false, nil // the pod's time is over, and a drain would be for its successor
 	}
 	if err == nil && !known.Draining {
-		err = l.Slurm.Drain(ctx, contract.ReasonLeaving)
+		err = l.Slurm.Drain(asking, contract.ReasonLeaving)
 	}
 	switch {
 	case err == nil:
@@ -70,9 +73,26 @@ func (l Leaver) look(ctx context.Context) (bool, error) {
 	case errors.Is(err, scontrol.ErrGone):
 		return false, nil
 	}
+	if l.Gone(ctx) {
+		l.Log.Info("the cluster is deleted, and what this node runs with it")
+		return false, nil
+	}
 	l.Log.Warn("slurmctld does not tell what this node runs", "error", err)
 	steps, err := l.Steps()
 	return steps > 0, err
+}
+
+// Deleted returns a question: does the DNS of Kubernetes say that there is no such Service? Without an answer there may be
+// one. The operator shortens the grace of a deleted cluster's pods, but the garbage collector may come first, and the
+// kubelet lets a hook that runs have all the time that it began with.
+func Deleted(dns *net.Resolver, service string) func(context.Context) bool {
+	return func(ctx context.Context) bool {
+		ctx, cancel := context.WithTimeout(ctx, answerTime)
+		defer cancel()
+		_, err := dns.LookupHost(ctx, service)
+		var no *net.DNSError
+		return errors.As(err, &no) && no.IsNotFound
+	}
 }
 
 // Steps counts the processes below proc that look after a step of a job.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/scontrol"
 )
@@ -43,6 +45,7 @@ func TestRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers []answer
 		steps   []int
+		gone    bool
 		drained int
 	}{
 		"free already":         {answers: []answer{{}}, drained: 1},
@@ -51,6 +54,7 @@ func TestRun(t *testing.T) {
 		"powered down":         {answers: []answer{{known: scontrol.Known{Busy: true, Power: true}}}},
 		"not known":            {answers: []answer{{err: scontrol.ErrGone}}},
 		"no answer, no step":   {answers: []answer{{err: errors.New("no answer")}}, steps: []int{0}},
+		"cluster deleted":      {answers: []answer{{known: busy}, {err: errors.New("no answer")}}, gone: true, drained: 1},
 		"no answer, then free": {answers: []answer{{err: errors.New("no answer")}, {known: free}}, steps: []int{1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +64,8 @@ func TestRun(t *testing.T) {
 				c.steps = c.steps[1:]
 				return n, nil
 			}
-			require.NoError(t, Leaver{Slurm: s, Steps: steps, Log: slog.New(slog.DiscardHandler)}.Run(t.Context()))
+			gone := func(context.Context) bool { return c.gone }
+			require.NoError(t, Leaver{Slurm: s, Steps: steps, Gone: gone, Log: slog.New(slog.DiscardHandler)}.Run(t.Context()))
 			require.Len(t, s.drained, c.drained)
 		})
 	}
@@ -72,6 +77,48 @@ func TestRunUntilTheEnd(t *testing.T) {
 	s := &slurmctld{answers: []answer{{known: scontrol.Known{Busy: true, Draining: true}}}}
 	err := Leaver{Slurm: s, Log: slog.New(slog.DiscardHandler)}.Run(ctx)
 	require.ErrorContains(t, err, "jobs of this node did not end in time")
+}
+
+// TestDeleted: only the answer that there is no such name counts.
+func TestDeleted(t *testing.T) {
+	for code, want := range map[dnsmessage.RCode]bool{
+		dnsmessage.RCodeNameError: true, dnsmessage.RCodeServerFailure: false, dnsmessage.RCodeRefused: false,
+	} {
+		t.Run(code.String(), func(t *testing.T) {
+			require.Equal(t, want, Deleted(answering(t, code), "demo-controller.default.svc.")(t.Context()))
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.False(t, Deleted(answering(t, dnsmessage.RCodeNameError), "demo-controller.default.svc.")(ctx), "no answer")
+}
+
+// answering is a DNS whose only answer is a code.
+func answering(t *testing.T, code dnsmessage.RCode) *net.Resolver {
+	t.Helper()
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = server.Close() })
+	go func() {
+		buffer := make([]byte, 4096)
+		for {
+			n, from, err := server.ReadFrom(buffer)
+			if err != nil {
+				return // closed
+			}
+			var m dnsmessage.Message
+			if m.Unpack(buffer[:n]) != nil {
+				continue
+			}
+			m.Response, m.RCode, m.Additionals = true, code, nil
+			if packed, err := m.Pack(); err == nil {
+				_, _ = server.WriteTo(packed, from)
+			}
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", server.LocalAddr().String())
+	}}
 }
 
 func TestSteps(t *testing.T) {
