@@ -141,21 +141,25 @@ func (s *scope) moving() (names map[string]bool, few bool) {
 		return nil, false
 	}
 	names = map[string]bool{}
-	seen := make(map[string]string, len(s.slurmdPods))
+	met := 0
 	for _, pod := range s.slurmdPods {
-		node := pod.Labels[contract.LabelNode]
-		seen[node] = pod.ResourceVersion
-		at, listed := known.slurmAt[node]
-		if s.memory.seen[node] != pod.ResourceVersion || !listed || pod.DeletionTimestamp != nil || known.slurmNodes[at].Moving() {
-			names[node] = true
+		node := known.nodeOf(pod)
+		if !pod.asked || node == nil || pod.DeletionTimestamp != nil || node.Moving() {
+			names[pod.node()] = true
 		}
+		if node != nil {
+			met++
+		}
+		pod.asked = true
+	}
+	if met == len(known.slurmNodes) {
+		return names, len(names) <= fewNodes
 	}
 	for i := range known.slurmNodes {
-		if node := &known.slurmNodes[i]; seen[node.Name] == "" && !node.Off() {
+		if node := &known.slurmNodes[i]; s.podOf(node.Name) == nil && !node.Off() {
 			names[node.Name] = true
 		}
 	}
-	s.memory.seen = seen
 	return names, len(names) <= fewNodes
 }
 

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
@@ -59,7 +60,7 @@ func (l *listed) Config(context.Context) (contract.AgentConfig, error) {
 
 // looks is a cluster that is looked at again and again.
 type looks struct {
-	*testing.T
+	testing.TB
 	*listed
 	*Reconciler
 	cluster *v1alpha1.SlurmCluster
@@ -67,14 +68,17 @@ type looks struct {
 	pods    []*corev1.Pod
 }
 
-func newLooks(t *testing.T, nodes int) *looks {
+func newLooks(t testing.TB, nodes int) *looks {
 	t.Helper()
-	l := &looks{T: t, listed: &listed{nodes: map[string]slurm.Node{}}, cluster: &v1alpha1.SlurmCluster{}, clock: clocktesting.NewFakeClock(time.Unix(1000, 0))}
+	l := &looks{TB: t, listed: &listed{nodes: map[string]slurm.Node{}}, cluster: &v1alpha1.SlurmCluster{ObjectMeta: metav1.ObjectMeta{UID: "cluster"}}, clock: clocktesting.NewFakeClock(time.Unix(1000, 0))}
 	l.Reconciler = &Reconciler{Clock: l.clock, PollInterval: 15 * time.Second, NewSlurm: func(string, []byte) Slurm { return l.listed }}
 	for i := range nodes {
 		name := fmt.Sprint("cpu-", i)
 		l.nodes[name] = slurm.Node{Name: name, State: []string{"IDLE"}}
-		l.pods = append(l.pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Labels: map[string]string{contract.LabelNode: name}}})
+		l.pods = append(l.pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			UID: types.UID("0000-" + name), ResourceVersion: "1", OwnerReferences: []metav1.OwnerReference{{UID: "cluster", Controller: ptr.To(true)}},
+			Labels: map[string]string{contract.LabelNode: name, contract.LabelNodeSet: "cpu", contract.LabelRole: contract.RoleSlurmd},
+		}})
 	}
 	return l
 }
@@ -88,9 +92,18 @@ func (l *looks) look() (s *scope, asked []string) {
 	return s, l.asked
 }
 
+// change is news of a pod.
+func (l *looks) change(index int) *corev1.Pod {
+	pod := l.pods[index].DeepCopy()
+	pod.ResourceVersion += "1"
+	l.pods[index] = pod
+	return pod
+}
+
 func (l *looks) scope() *scope {
 	s := l.newScope(l.cluster)
-	s.slurmdPods, s.controllerPod = l.pods, &corev1.Pod{Status: corev1.PodStatus{PodIP: "10.0.0.1"}}
+	s.controllerPod = &corev1.Pod{Status: corev1.PodStatus{PodIP: "10.0.0.1"}}
+	s.takePods(l.pods)
 	return s
 }
 
@@ -105,7 +118,7 @@ func TestLargeClustersAreAskedForWhatMoves(t *testing.T) {
 	require.Len(t, s.slurmNodes, manyNodes+1)
 	require.False(t, s.fresh("cpu-7"))
 
-	l.pods[7].ResourceVersion = "2"
+	l.change(7)
 	l.nodes["cpu-7"] = slurm.Node{Name: "cpu-7", State: []string{"DOWN"}, Reason: contract.ReasonPrefix + "pod lost"}
 	s, asked = l.look()
 	require.Equal(t, []string{"cpu-7"}, asked)
@@ -132,7 +145,7 @@ func TestANodeThatVanishesIsAskedForTwice(t *testing.T) {
 	l := newLooks(t, manyNodes+1)
 	l.look()
 	l.look()
-	l.pods[7].ResourceVersion = "2"
+	l.change(7)
 	delete(l.nodes, "cpu-7")
 	_, asked := l.look()
 	require.Equal(t, []string{"cpu-7", "all"}, asked)
@@ -142,7 +155,7 @@ func TestNoAnswerMeansNothing(t *testing.T) {
 	l := newLooks(t, manyNodes+1)
 	l.look()
 	l.look()
-	l.pods[7].ResourceVersion = "2"
+	l.change(7)
 	l.fails = errors.New("away")
 	s, _ := l.look()
 	require.False(t, s.known)
@@ -165,7 +178,7 @@ func TestRest(t *testing.T) {
 	l := newLooks(t, 3)
 	rests := func() bool {
 		l.Helper()
-		m := l.memories.of(types.NamespacedName{}, "")
+		m := l.memories.of(types.NamespacedName{}, "cluster")
 		m.keys, m.keysSeen = map[string][]byte{}, l.clock.Now()
 		before := l.scope().rests(t.Context())
 		s, _ := l.look()
@@ -177,13 +190,13 @@ func TestRest(t *testing.T) {
 	l.clock.Step(l.PollInterval)
 	require.True(t, rests())
 
-	l.pods[1].ResourceVersion = "2"
+	l.change(1)
 	require.False(t, rests(), "a pod has changed")
 	require.True(t, rests())
 	l.nodes["cpu-1"] = slurm.Node{Name: "cpu-1", State: []string{"DOWN"}}
 	require.True(t, rests(), "nodes are seldom asked for")
 	l.clock.Step(restTrust)
-	l.pods[1].ResourceVersion = "3"
+	l.change(1)
 	require.False(t, rests())
 	l.nodes["cpu-1"] = slurm.Node{Name: "cpu-1", State: []string{"IDLE"}}
 	l.clock.Step(restTrust)
@@ -221,11 +234,11 @@ func TestRecallEnds(t *testing.T) {
 		l.fails, l.failsInfos = nil, errors.New("away")
 		s, _ = l.look()
 		s.plan(t.Context())
-		require.False(t, s.lost(l.pods[0]), "nobody knows yet")
+		require.False(t, s.lost(s.slurmdPods[0]), "nobody knows yet")
 
 		l.failsInfos = nil
 		s, _ = l.look()
 		s.plan(t.Context())
-		require.Equal(t, lost, s.lost(l.pods[0]), "a job began at %d", began)
+		require.Equal(t, lost, s.lost(s.slurmdPods[0]), "a job began at %d", began)
 	}
 }

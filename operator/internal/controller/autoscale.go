@@ -102,7 +102,8 @@ func (s *scope) rememberStarting() {
 		return
 	}
 	since := map[string]time.Time{}
-	for _, n := range s.slurmNodes {
+	for i := range s.slurmNodes {
+		n := &s.slurmNodes[i]
 		if !n.Starting() {
 			continue
 		}
@@ -116,7 +117,8 @@ func (s *scope) rememberStarting() {
 
 // tellOfStarting says which nodes are being switched on.
 func (s *scope) tellOfStarting() {
-	for _, n := range s.slurmNodes {
+	for i := range s.slurmNodes {
+		n := &s.slurmNodes[i]
 		if n.Starting() {
 			s.workOn("node %s is being switched on for jobs", n.Name)
 		}
@@ -133,13 +135,12 @@ func (s *scope) idleIn() time.Duration {
 		}
 		on, least := 0, next
 		for _, pod := range s.slurmdPods {
-			labels := pod.Labels
-			at := s.slurmNode(labels[contract.LabelNode])
-			if labels[contract.LabelNodeSet] != set.Name || at < 0 || !s.slurmNodes[at].On() {
+			node := s.nodeOf(pod)
+			if pod.plan.Set != set.Name || node == nil || !node.On() {
 				continue
 			}
-			if on++; !s.slurmNodes[at].Busy() {
-				least = min(least, desired.IdleTimeout(*set.Autoscale)-s.Clock.Since(s.slurmNodes[at].LastBusy.Time()))
+			if on++; !node.Busy() {
+				least = min(least, desired.IdleTimeout(*set.Autoscale)-s.Clock.Since(node.LastBusy.Time()))
 			}
 		}
 		if on > int(set.Autoscale.Min) {
@@ -200,7 +201,7 @@ func (s *scope) trouble(node string) string {
 		return refusal
 	}
 	if pod := s.podOf(node); pod != nil {
-		for _, p := range podProblems(pod, s.Clock.Now()) {
+		for _, p := range podProblems(pod.Pod, s.Clock.Now()) {
 			return p.Message
 		}
 	}
@@ -209,7 +210,8 @@ func (s *scope) trouble(node string) string {
 
 // tellOfFailed says which nodes rest because they did not start.
 func (s *scope) tellOfFailed() {
-	for _, n := range s.slurmNodes {
+	for i := range s.slurmNodes {
+		n := &s.slurmNodes[i]
 		if text, ok := strings.CutPrefix(n.Reason, contract.ReasonPrefix); ok && n.Is("DOWN") && strings.HasPrefix(text, nodeplan.WhyNotStarted) {
 			s.problems = append(s.problems, status.Problem{Reason: v1alpha1.ReasonNodeNotStarted, Message: "node " + n.Name + ": " + text})
 			return

@@ -15,12 +15,11 @@ import (
 func (r *Reconciler) hasten(ctx context.Context, name client.ObjectKey) error {
 	r.memories.forget(name)
 	r.writer.ForgetCluster(name)
-	pods := &corev1.PodList{}
-	if err := r.Client.List(ctx, pods, client.InNamespace(name.Namespace), client.MatchingFields{clusterIndex: name.Name}); err != nil {
+	pods, err := r.podsOf(ctx, name)
+	if err != nil {
 		return fmt.Errorf("listing the pods of deleted SlurmCluster %s: %w", name, err)
 	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
+	for _, pod := range pods {
 		if pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds <= 1 || keepsState(pod) {
 			continue
 		}

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,7 +63,10 @@ func (s *scope) spreadKeys(ctx context.Context) error {
 	if s.want.KeyRotation == "" {
 		return nil
 	}
-	pods := slices.Clone(s.slurmdPods)
+	pods := make([]*corev1.Pod, 0, len(s.slurmdPods)+1)
+	for _, pod := range s.slurmdPods {
+		pods = append(pods, pod.Pod)
+	}
 	if s.controllerPod != nil {
 		pods = append(pods, s.controllerPod)
 	}

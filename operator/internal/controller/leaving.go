@@ -17,8 +17,8 @@ import (
 )
 
 // lingers tells whether the jobs of a pod that is being deleted have time to end.
-func (s *scope) lingers(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp != nil && runs(pod, contract.ContainerSlurmd) && s.Clock.Now().Before(pod.DeletionTimestamp.Time)
+func (s *scope) lingers(pod *slurmdPod) bool {
+	return pod.DeletionTimestamp != nil && pod.plan.Running && s.Clock.Now().Before(pod.DeletionTimestamp.Time)
 }
 
 // drainTimeout is how long the jobs of a node set's nodes may keep them from leaving; ok is false if for ever.
@@ -30,13 +30,16 @@ func (s *scope) drainTimeout(set string) (timeout time.Duration, ok bool) {
 }
 
 // late tells whether a pod's node has waited for its jobs for as long as the user lets it.
-func (s *scope) late(pod *corev1.Pod) bool {
-	at := s.slurmNode(pod.Labels[contract.LabelNode])
-	timeout, bounded := s.drainTimeout(pod.Labels[contract.LabelNodeSet])
-	if at < 0 || !bounded || !s.slurmNodes[at].Ours() || !s.slurmNodes[at].Draining() {
+func (s *scope) late(pod *slurmdPod) bool {
+	node := s.nodeOf(pod)
+	if node == nil || !node.Ours() || !node.Draining() {
 		return false
 	}
-	since := s.slurmNodes[at].ReasonChangedAt.Time()
+	timeout, bounded := s.drainTimeout(pod.plan.Set)
+	if !bounded {
+		return false
+	}
+	since := node.ReasonChangedAt.Time()
 	return !since.IsZero() && s.Clock.Since(since) >= timeout
 }
 
@@ -102,7 +105,8 @@ func (s *scope) takeFromJobs(ctx context.Context, step nodeplan.Step) error {
 
 // tellOfLate says in the status which jobs nodes were taken from, as long as those are there.
 func (s *scope) tellOfLate() {
-	for _, n := range s.slurmNodes {
+	for i := range s.slurmNodes {
+		n := &s.slurmNodes[i]
 		if text, ok := strings.CutPrefix(n.Reason, contract.ReasonPrefix+nodeplan.WhyLate); ok {
 			s.waiting = &status.Problem{Reason: v1alpha1.ReasonDrainTimedOut, Message: "node " + n.Name + ": " + nodeplan.WhyLate + text}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
@@ -29,9 +30,14 @@ type machine struct {
 type machines struct {
 	mu  sync.RWMutex
 	all map[string]machine
+	// unusual is how many there are.
+	unusual atomic.Int64
 }
 
 func (m *machines) of(name string) machine {
+	if m.unusual.Load() == 0 {
+		return machine{} // thousands of pods ask
+	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.all[name]
@@ -50,6 +56,7 @@ func (m *machines) set(name string, now machine) bool {
 	if m.all[name] = now; now == (machine{}) {
 		delete(m.all, name)
 	}
+	m.unusual.Store(int64(len(m.all)))
 	return true
 }
 
@@ -118,6 +125,8 @@ func (r *Reconciler) watchMachines(ctx context.Context, m ctrl.Manager, b *ctrl.
 // machineFor is the machine of a pod, as far as it concerns that.
 func (r *Reconciler) machineFor(pod *corev1.Pod) machine {
 	m := r.machines.of(pod.Spec.NodeName)
-	m.cordoned = m.cordoned && leavesCordoned(pod)
+	if m.cordoned {
+		m.cordoned = leavesCordoned(pod)
+	}
 	return m
 }

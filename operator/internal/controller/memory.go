@@ -16,22 +16,16 @@ type memory struct {
 	keysSeen time.Time
 	// keyRotation is the annotation that the keys were made for.
 	keyRotation string
-	// answers is what slurmctld told in the last look, and seen the resource versions of the pods of a large cluster's
-	// nodes in it.
+	// answers is what slurmctld told in the last look.
 	answers answers
-	seen    map[string]string
+	// pods are the slurmd pods, and look counts the looks at them.
+	pods map[types.UID]*slurmdPod
+	look uint64
 	// rest is what it was like when there was nothing left to do.
 	rest rest
 	// knownSince is when slurmctld began to answer without a break.
 	knownSince time.Time
-	// registered are the slurmd pods whose nodes slurmctld has known.
-	registered map[types.UID]bool
-	// resized is when the nodes of slurmd pods were removed so that they register with another size.
-	resized map[types.UID]time.Time
-	// growing is since when nodes wait for a free moment to become larger.
-	growing map[types.UID]time.Time
-	// sizes are the resources that the kubelet has given the slurmd pods, and sizeChanged when it last changed one.
-	sizes       map[types.UID]size
+	// sizeChanged is when the kubelet last gave a slurmd pod another size.
 	sizeChanged time.Time
 	// requeueUntil is until when jobs of lost nodes are looked for, and requeueSeen when that was last done.
 	requeueUntil, requeueSeen time.Time
@@ -43,8 +37,6 @@ type memory struct {
 	volumes volumes
 	// listener waits for events in slurmctld.
 	listener listener
-	// ends is how many ends of each pod's slurmd slurmctld was told of.
-	ends map[types.UID]int32
 	// activity is when something last changed.
 	activity   time.Time
 	generation int64
@@ -68,8 +60,7 @@ func (m *memories) of(name types.NamespacedName, uid types.UID) *memory {
 		known.listener.end()
 	}
 	fresh := &memory{
-		uid: uid, registered: map[types.UID]bool{}, ends: map[types.UID]int32{},
-		resized: map[types.UID]time.Time{}, growing: map[types.UID]time.Time{}, sizes: map[types.UID]size{},
+		uid: uid, pods: map[types.UID]*slurmdPod{},
 		startingSince: map[string]time.Time{}, refusals: map[string]string{},
 	}
 	m.all[name] = fresh

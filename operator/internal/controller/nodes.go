@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -59,7 +57,7 @@ func (s *scope) runNodes(ctx context.Context) error {
 func (s *scope) plan(ctx context.Context) []nodeplan.Step {
 	s.recallEnds(ctx)
 	o := nodeplan.Observation{
-		Sets: s.wantedSets(), Pods: s.planPods(), Known: s.known, Nodes: s.slurmNodes,
+		Sets: s.wantedSets(), Pods: s.planPods(), Known: s.known, Nodes: s.slurmNodes, At: s.slurmAt,
 		New: s.cluster.Status.SlurmVersion == "",
 		Now: s.Clock.Now(), StartingSince: s.memory.startingSince,
 	}
@@ -90,7 +88,7 @@ func (s *scope) run(ctx context.Context, step nodeplan.Step) error {
 		return s.tell(ctx, step)
 	}
 	if pod := s.podOf(step.Node); pod != nil {
-		return s.deletePod(ctx, pod)
+		return s.deletePod(ctx, pod.Pod)
 	}
 	return nil
 }
@@ -145,13 +143,12 @@ func (s *scope) tell(ctx context.Context, step nodeplan.Step) error {
 }
 
 // remember remembers what slurmctld was told about a pod's node.
-func (s *scope) remember(step nodeplan.Step, pod *corev1.Pod) {
+func (s *scope) remember(step nodeplan.Step, pod *slurmdPod) {
 	switch {
 	case step.Action == nodeplan.Down:
-		s.memory.ends[pod.UID] = slurmdEnds(pod)
+		pod.told, pod.toldSeen = pod.ends, true
 	case step.Action == nodeplan.DeleteNode && step.Why == nodeplan.WhyResize:
-		delete(s.memory.registered, pod.UID)
-		s.memory.resized[pod.UID] = s.Clock.Now()
+		pod.registered, pod.resized = false, s.Clock.Now()
 	}
 }
 
@@ -239,33 +236,18 @@ func (s *scope) wantedSets() []nodeplan.Set {
 func (s *scope) planPods() []nodeplan.Pod {
 	pods := make([]nodeplan.Pod, 0, len(s.slurmdPods))
 	for _, pod := range s.slurmdPods {
-		node := pod.Labels[contract.LabelNode]
-		index, err := strconv.Atoi(node[strings.LastIndexByte(node, '-')+1:])
-		if err != nil {
+		if !pod.named {
 			continue // somebody changed our label; the pod's name still keeps its place
 		}
 		if pod.DeletionTimestamp != nil {
-			s.workOn("the pod of node %s is going", node)
+			s.workOn("the pod of node %s is going", pod.node())
 		}
-		where := s.machineFor(pod)
-		ended := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-		pods = append(pods, nodeplan.Pod{
-			Node: node, Set: pod.Labels[contract.LabelNodeSet], Index: index,
-			Hash:    pod.Annotations[contract.AnnotationTemplateHash],
-			Started: everRan(pod, contract.ContainerSlurmd),
-			Running: runs(pod, contract.ContainerSlurmd), RunningSince: runningSince(pod),
-			Lost:    s.lost(pod),
-			Overdue: s.overdue(pod),
-			Stuck:   !everRan(pod, contract.ContainerSlurmd) && len(podProblems(pod, s.Clock.Now())) > 0,
-
-			Impatient:   s.impatient(pod),
-			Leaving:     pod.DeletionTimestamp != nil || ended,
-			Lingers:     s.lingers(pod),
-			Cordoned:    where.cordoned,
-			Unreachable: where.unreachable,
-			Late:        s.late(pod),
-			Ended:       ended && pod.DeletionTimestamp == nil,
-		})
+		pods = append(pods, pod.plan)
+		p, where := &pods[len(pods)-1], s.machineFor(pod.Pod)
+		p.Lost, p.Overdue, p.Late = s.lost(pod), s.overdue(pod), s.late(pod)
+		p.Impatient, p.Lingers = s.impatient(pod), s.lingers(pod)
+		p.Stuck = !pod.plan.Started && pod.troubled && len(podProblems(pod.Pod, s.Clock.Now())) > 0
+		p.Cordoned, p.Unreachable = where.cordoned, where.unreachable
 	}
 	return pods
 }
@@ -273,21 +255,20 @@ func (s *scope) planPods() []nodeplan.Pod {
 // lost tells whether a pod's slurmd has ended since slurmctld was last told of an end. The kubelet may start
 // it again before it tells of its end, and slurmctld may hear of the next slurmd first: the jobs of the one
 // that ended are lost all the same, and slurmctld only finds that out when the node is set down.
-func (s *scope) lost(pod *corev1.Pod) bool {
-	ends := slurmdEnds(pod)
-	told, seen := s.memory.ends[pod.UID]
-	if !seen && !s.known {
+func (s *scope) lost(pod *slurmdPod) bool {
+	if !pod.toldSeen && !s.known {
 		return false
 	}
-	if !seen {
-		told = restarts(pod)
+	if !pod.toldSeen {
+		pod.told, pod.toldSeen = pod.restarts, true
 	}
-	at := s.slurmNode(pod.Labels[contract.LabelNode])
-	if s.known && (at < 0 || s.slurmNodes[at].Down()) {
-		told = ends
+	if pod.ends == pod.told {
+		return false
 	}
-	s.memory.ends[pod.UID] = told
-	return ends > told
+	if node := s.nodeOf(pod); s.known && (node == nil || node.Down()) {
+		pod.told = pod.ends
+	}
+	return pod.ends > pod.told
 }
 
 // recallEnds finds out, after a start of the operator, which slurmds had been started again before it looked for the first
@@ -296,8 +277,10 @@ func (s *scope) lost(pod *corev1.Pod) bool {
 func (s *scope) recallEnds(ctx context.Context) {
 	var jobs []slurm.JobInfo
 	for _, pod := range s.slurmdPods {
-		at := s.slurmNode(pod.Labels[contract.LabelNode])
-		if _, seen := s.memory.ends[pod.UID]; seen || restarts(pod) == 0 || at < 0 || !s.slurmNodes[at].Busy() {
+		if pod.toldSeen || pod.restarts == 0 {
+			continue
+		}
+		if node := s.nodeOf(pod); node == nil || !node.Busy() {
 			continue
 		}
 		if jobs == nil {
@@ -308,12 +291,11 @@ func (s *scope) recallEnds(ctx context.Context) {
 				return
 			}
 		}
-		since := runningSince(pod)
 		if slices.ContainsFunc(jobs, func(job slurm.JobInfo) bool {
 			began := job.StartTime.Time()
-			return job.Running() && job.On(pod.Labels[contract.LabelNode]) && !began.IsZero() && began.Before(since)
+			return job.Running() && job.On(pod.node()) && !began.IsZero() && began.Before(pod.plan.RunningSince)
 		}) {
-			s.memory.ends[pod.UID] = restarts(pod) - 1
+			pod.told, pod.toldSeen = pod.restarts-1, true
 		}
 	}
 }
@@ -335,15 +317,18 @@ func restarts(pod *corev1.Pod) int32 {
 }
 
 // overdue tells whether slurmctld should know a pod's node by now, and remembers those that it knows.
-func (s *scope) overdue(pod *corev1.Pod) bool {
-	if s.slurmNode(pod.Labels[contract.LabelNode]) >= 0 {
-		s.memory.registered[pod.UID] = true
+func (s *scope) overdue(pod *slurmdPod) bool {
+	if s.nodeOf(pod) != nil {
+		pod.registered = true
+	}
+	if pod.registered || !s.known || pod.plan.RunningSince.IsZero() {
+		return pod.registered
 	}
 	since := s.memory.knownSince
-	if resized := s.memory.resized[pod.UID]; resized.After(since) {
-		since = resized
+	if pod.resized.After(since) {
+		since = pod.resized
 	}
-	return s.memory.registered[pod.UID] || s.known && s.Clock.Since(since) > registerTime && s.runsSince(pod, registerTime)
+	return s.Clock.Since(since) > registerTime && s.Clock.Since(pod.plan.RunningSince) > registerTime
 }
 
 // runningSince is when a pod's slurmd was last started, zero if it does not run.
@@ -352,19 +337,6 @@ func runningSince(pod *corev1.Pod) time.Time {
 		return c.State.Running.StartedAt.Time
 	}
 	return time.Time{}
-}
-
-// runsSince tells whether a pod's slurmd has run without a break for some time.
-func (s *scope) runsSince(pod *corev1.Pod, d time.Duration) bool {
-	since := runningSince(pod)
-	return !since.IsZero() && s.Clock.Since(since) > d
-}
-
-func (s *scope) podOf(node string) *corev1.Pod {
-	if at, exists := s.podAt[node]; exists {
-		return s.slurmdPods[at]
-	}
-	return nil
 }
 
 func (s *scope) waitingFor(step nodeplan.Step) *status.Problem {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/operator/internal/nodeplan"
 	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
 )
 
@@ -101,31 +102,34 @@ func TestLost(t *testing.T) {
 	s := &scope{Reconciler: r, known: true, memory: r.memories.of(types.NamespacedName{Name: "a"}, "1")}
 	s.slurmNodes = []slurm.Node{{Name: "cpu-0", State: []string{"ALLOCATED"}}}
 	s.index()
-	pod := podWith(contract.ContainerSlurmd, running(), terminated(137, ""))
-	pod.UID = "p"
+	pod := &slurmdPod{Pod: podWith(contract.ContainerSlurmd, running(), terminated(137, ""))}
+	lost := func() bool {
+		pod.facts = read(pod.Pod)
+		return s.lost(pod)
+	}
 	pod.Status.ContainerStatuses[0].RestartCount = 3
-	assert.False(t, s.lost(pod), "ends before the operator came are not told")
+	assert.False(t, lost(), "ends before the operator came are not told")
 
 	pod.Status.ContainerStatuses[0].RestartCount = 4
-	assert.True(t, s.lost(pod), "it ended and runs again, between two looks")
-	s.memory.ends["p"] = slurmdEnds(pod)
-	assert.False(t, s.lost(pod), "slurmctld was told")
+	assert.True(t, lost(), "it ended and runs again, between two looks")
+	s.remember(nodeplan.Step{Action: nodeplan.Down}, pod)
+	assert.False(t, lost(), "slurmctld was told")
 
 	pod.Status.ContainerStatuses[0].State = terminated(137, "")
-	assert.True(t, s.lost(pod))
+	assert.True(t, lost())
 	s.slurmNodes[0].State = []string{"DOWN"}
-	assert.False(t, s.lost(pod), "slurmctld knows")
+	assert.False(t, lost(), "slurmctld knows")
 	s.slurmNodes[0].State = []string{"IDLE"}
-	assert.False(t, s.lost(pod), "slurmctld knew")
+	assert.False(t, lost(), "slurmctld knew")
 }
 
 func TestOverdue(t *testing.T) {
 	now := time.Unix(5000, 0)
 	r := &Reconciler{Clock: clocktesting.NewFakePassiveClock(now)}
 	s := &scope{Reconciler: r, known: true, memory: r.memories.of(types.NamespacedName{Name: "a"}, "1")}
-	pod := podWith(contract.ContainerSlurmd, running(), corev1.ContainerState{})
-	pod.UID = "p"
+	pod := &slurmdPod{Pod: podWith(contract.ContainerSlurmd, running(), corev1.ContainerState{})}
 	pod.Status.ContainerStatuses[0].State.Running.StartedAt = metav1.NewTime(now.Add(-time.Minute))
+	pod.facts = read(pod.Pod)
 
 	s.memory.knownSince = now
 	assert.False(t, s.overdue(pod), "slurmctld has only just answered")

@@ -26,10 +26,15 @@ func (s *scope) findPodProblems(ctx context.Context) error {
 	} else if err := s.whyNoControllerPod(ctx); err != nil {
 		return err
 	}
-	troubled := slices.DeleteFunc(slices.Clone(s.slurmdPods), func(pod *corev1.Pod) bool { return len(podProblems(pod, s.Clock.Now())) == 0 })
-	slices.SortFunc(troubled, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	var troubled []*slurmdPod
+	for _, pod := range s.slurmdPods {
+		if pod.troubled {
+			troubled = append(troubled, pod)
+		}
+	}
+	slices.SortFunc(troubled, func(a, b *slurmdPod) int { return cmp.Compare(a.Name, b.Name) })
 	for _, pod := range troubled {
-		found = append(found, podProblems(pod, s.Clock.Now())...)
+		found = append(found, podProblems(pod.Pod, s.Clock.Now())...)
 	}
 	seen := map[string]bool{}
 	for _, p := range found {

@@ -15,30 +15,26 @@ import (
 // writes.
 const protectTime = 10 * time.Second
 
-// protectBusy makes the PodDisruptionBudget and marks the pods of busy nodes, which alone it protects.
+// protectBusy makes the PodDisruptionBudget, which protects the pods that are marked.
 func (s *scope) protectBusy(ctx context.Context) error {
-	if err := s.writer.Apply(ctx, s.cluster, desired.Budget(s.want), s.budget); err != nil {
-		return err
-	}
+	return s.writer.Apply(ctx, s.cluster, desired.Budget(s.want), s.budget)
+}
+
+// markBusy marks the pods of busy nodes.
+func (s *scope) markBusy(ctx context.Context) error {
 	if !s.known {
 		return nil
 	}
 	for _, pod := range s.slurmdPods {
-		_, marked := pod.Labels[contract.LabelBusy]
-		at := s.slurmNode(pod.Labels[contract.LabelNode])
-		if at < 0 || pod.DeletionTimestamp != nil || s.slurmNodes[at].Is("UNKNOWN") {
+		node := s.nodeOf(pod)
+		if node == nil || pod.DeletionTimestamp != nil || node.Is("UNKNOWN") {
 			continue // after a start of slurmctld, it soon knows
 		}
-		node := s.slurmNodes[at]
-		switch {
-		case node.Busy() && !marked:
-			marked = true
-		case !node.Busy() && marked && s.Clock.Since(node.LastBusy.Time()) > protectTime:
-			marked = false
-		default:
+		busy := node.Busy()
+		if busy == pod.busy || !busy && s.Clock.Since(node.LastBusy.Time()) <= protectTime {
 			continue
 		}
-		if err := s.mark(ctx, pod, marked); err != nil {
+		if err := s.mark(ctx, pod.Pod, busy); err != nil {
 			return err
 		}
 	}

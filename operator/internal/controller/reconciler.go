@@ -15,6 +15,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -81,10 +82,12 @@ type Reconciler struct {
 	// WatchMachines tells that the operator may see Kubernetes' nodes, and so empty those that are cordoned.
 	WatchMachines bool
 
-	writer   *apply.Writer
-	memories memories
-	machines machines
-	events   chan event.GenericEvent
+	writer *apply.Writer
+	// podIndexer finds the pods of a cluster; nil where the manager's cache has to.
+	podIndexer toolscache.Indexer
+	memories   memories
+	machines   machines
+	events     chan event.GenericEvent
 	// stop ends what runs beside reconciliations.
 	stop context.Context //nolint:containedctx // the listeners' life is the operator's
 }
@@ -95,7 +98,7 @@ const workers = 16
 // SetupWithManager starts the reconciler with a manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, m ctrl.Manager) error {
 	r.writer = apply.New(r.Client, r.Reader)
-	if err := m.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, clusterIndex, clusterLabel); err != nil {
+	if err := r.indexPods(ctx, m); err != nil {
 		return fmt.Errorf("indexing pods by cluster: %w", err)
 	}
 	child := handler.EnqueueRequestsFromMapFunc(clusterOf)
@@ -144,11 +147,6 @@ func ourAnnotations(pod *corev1.Pod) map[string]string {
 	maps.DeleteFunc(ours, func(key, _ string) bool { return !strings.HasPrefix(key, v1alpha1.SchemeGroupVersion.Group+"/") })
 	return ours
 }
-
-// clusterIndex finds the pods of a cluster among those of many in a namespace.
-const clusterIndex = "metadata.labels." + contract.LabelCluster
-
-func clusterLabel(o client.Object) []string { return []string{o.GetLabels()[contract.LabelCluster]} }
 
 // clusterOf finds the cluster of a child by its label: the controller pod's owner is its StatefulSet.
 func clusterOf(_ context.Context, o client.Object) []reconcile.Request {

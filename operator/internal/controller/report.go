@@ -36,14 +36,14 @@ func (s *scope) report(ctx context.Context) (changed bool, err error) {
 
 func (s *scope) observation() status.Observation {
 	o := status.Observation{
-		Cluster: s.cluster, Pods: make(map[string]status.Pod, len(s.slurmdPods)), Known: s.known,
-		Nodes: s.slurmNodes, Jobs: s.slurmJobs, Version: s.slurmVersion,
+		Cluster: s.cluster, Pods: make([]status.Pod, len(s.slurmdPods)), Known: s.known,
+		Jobs: s.slurmJobs, Version: s.slurmVersion,
 		RunningConfig: s.agent.RunningHash, ConfigAppliedBy: string(s.agent.AppliedBy), WantedConfig: s.configHash,
 		ControllerRan: s.cluster.Status.SlurmVersion != "",
 		Problems:      s.problems, Waiting: s.waiting, Working: s.working,
 	}
-	for _, pod := range s.slurmdPods {
-		o.Pods[pod.Labels[contract.LabelNode]] = status.Pod{Set: pod.Labels[contract.LabelNodeSet], Serving: serves(pod)}
+	for i, pod := range s.slurmdPods {
+		o.Pods[i] = status.Pod{Set: pod.plan.Set, Serving: pod.serving, Node: s.nodeOf(pod)}
 	}
 	if s.want.ControllerIP != "" {
 		o.Endpoints = v1alpha1.Endpoints{

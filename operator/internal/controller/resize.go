@@ -16,16 +16,18 @@ import (
 // often for some time, because the node will soon say on itself what it would like to be.
 func (s *scope) watchSizes(context.Context) error {
 	for _, pod := range s.slurmdPods {
-		node := pod.Labels[contract.LabelNode]
-		s.watchSize(pod)
-		for _, c := range pod.Status.Conditions {
-			if c.Type == corev1.PodResizePending && c.Status == corev1.ConditionTrue {
-				s.waiting = &status.Problem{Reason: v1alpha1.ReasonUpdating,
-					Message: fmt.Sprintf("the resize of node %s waits for Kubernetes (%s): %s", node, c.Reason, c.Message)}
+		if pod.sized {
+			if pod.sizeSeen && pod.lastSize != pod.size {
+				s.memory.sizeChanged = s.Clock.Now()
 			}
+			pod.lastSize, pod.sizeSeen = pod.size, true
 		}
-		if at := s.slurmNode(node); at >= 0 && s.slurmNodes[at].Unusable() {
-			s.problem(v1alpha1.ReasonNodeUnusable, "node "+node+" "+s.slurmNodes[at].Wish())
+		if c := pod.resizePending; c != nil {
+			s.waiting = &status.Problem{Reason: v1alpha1.ReasonUpdating,
+				Message: fmt.Sprintf("the resize of node %s waits for Kubernetes (%s): %s", pod.node(), c.Reason, c.Message)}
+		}
+		if node := s.nodeOf(pod); node != nil && node.Unusable() {
+			s.problem(v1alpha1.ReasonNodeUnusable, "node "+node.Name+" "+node.Wish())
 		}
 	}
 	return nil
@@ -34,31 +36,26 @@ func (s *scope) watchSizes(context.Context) error {
 // size is what a kubelet has given a container.
 type size struct{ milliCPU, bytes int64 }
 
-func (s *scope) watchSize(pod *corev1.Pod) {
+// sizeOf is what the kubelet has given slurmd's container; known is false if it has not told.
+func sizeOf(pod *corev1.Pod) (given size, known bool) {
 	c := containerStatus(pod, contract.ContainerSlurmd)
 	if c == nil || c.Resources == nil {
-		return
+		return size{}, false
 	}
-	size := size{c.Resources.Limits.Cpu().MilliValue(), c.Resources.Limits.Memory().Value()}
-	if before, seen := s.memory.sizes[pod.UID]; seen && before != size {
-		s.memory.sizeChanged = s.Clock.Now()
-	}
-	s.memory.sizes[pod.UID] = size
+	return size{c.Resources.Limits.Cpu().MilliValue(), c.Resources.Limits.Memory().Value()}, true
 }
 
 // growPatience is how long a node that could be larger may wait for a moment without jobs before it takes no more of
 // them.
 const growPatience = 5 * time.Minute
 
-func (s *scope) impatient(pod *corev1.Pod) bool {
-	at := s.slurmNode(pod.Labels[contract.LabelNode])
-	if at < 0 || !s.slurmNodes[at].Grows() {
-		delete(s.memory.growing, pod.UID)
+func (s *scope) impatient(pod *slurmdPod) bool {
+	if node := s.nodeOf(pod); node == nil || !node.Grows() {
+		pod.growing = time.Time{}
 		return false
 	}
-	since, waits := s.memory.growing[pod.UID]
-	if !waits {
-		s.memory.growing[pod.UID] = s.Clock.Now()
+	if pod.growing.IsZero() {
+		pod.growing = s.Clock.Now()
 	}
-	return waits && s.Clock.Since(since) > growPatience
+	return s.Clock.Since(pod.growing) > growPatience
 }

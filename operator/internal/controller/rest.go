@@ -74,12 +74,7 @@ func (s *scope) still() bool {
 			return false
 		}
 	}
-	for _, pod := range s.slurmdPods {
-		if _, marked := pod.Labels[contract.LabelBusy]; marked {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.slurmdPods, func(pod *slurmdPod) bool { return pod.busy })
 }
 
 // seed makes versions comparable.
@@ -98,8 +93,8 @@ func (s *scope) versions() uint64 {
 		add(s.controllerPod)
 	}
 	for _, pod := range s.slurmdPods {
-		add(pod)
-		if s.machineFor(pod) != (machine{}) { // an event of the machine's changes nothing in the pod
+		sum += pod.version
+		if s.machineFor(pod.Pod) != (machine{}) { // an event of the machine's changes nothing in the pod
 			sum++
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/operator/internal/apply"
 	"github.com/slurmcluster/slurmcluster/operator/internal/desired"
@@ -39,9 +37,9 @@ type scope struct {
 	// controllerPod is nil while there is none.
 	controllerPod *corev1.Pod
 	// slurmdPods are the slurmd pods of this cluster.
-	slurmdPods []*corev1.Pod
-	// podAt is where the pod of each node is among slurmdPods.
-	podAt map[string]int
+	slurmdPods []*slurmdPod
+	// podAt is the pod of each node; podOf makes it.
+	podAt map[string]*slurmdPod
 
 	keys       map[string][]byte
 	configHash string
@@ -97,25 +95,11 @@ func (s *scope) read(ctx context.Context, name string, o client.Object) error {
 }
 
 func (s *scope) readPods(ctx context.Context) error {
-	pods := &corev1.PodList{}
-	// A large cluster's pods are not copied: what changes one, copies that.
-	if err := s.Client.List(ctx, pods, client.InNamespace(s.cluster.Namespace), client.MatchingFields{clusterIndex: s.cluster.Name}, client.UnsafeDisableDeepCopy); err != nil {
+	pods, err := s.podsOf(ctx, client.ObjectKeyFromObject(s.cluster))
+	if err != nil {
 		return fmt.Errorf("listing pods: %w", err)
 	}
-	s.podAt, s.slurmdPods = make(map[string]int, len(pods.Items)), make([]*corev1.Pod, 0, len(pods.Items))
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		switch {
-		case pod.Labels[contract.LabelRole] == contract.RoleSlurmd && s.want.OwnedBy(pod):
-			s.podAt[pod.Labels[contract.LabelNode]] = len(s.slurmdPods)
-			s.slurmdPods = append(s.slurmdPods, pod)
-			if list := pod.Annotations[contract.AnnotationGres]; list != "" {
-				s.want.GresInUse = append(s.want.GresInUse, strings.Split(list, ",")...)
-			}
-		case pod.Name == s.want.ControllerPodName():
-			s.controllerPod = pod
-		}
-	}
+	s.takePods(pods)
 	return nil
 }
 
@@ -135,6 +119,7 @@ func (s *scope) work(ctx context.Context) error {
 		s.runNodes,
 		s.hastenRequeued,
 		s.protectBusy,
+		s.markBusy,
 		s.watchSizes,
 		s.findPodProblems,
 	} {

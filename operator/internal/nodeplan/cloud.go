@@ -31,10 +31,10 @@ func (p *planner) planCloud(set Set) {
 	}
 	indexes := p.indexes(set)
 	on := 0
-	var idle []Pod
+	var idle []*place
 	for _, index := range indexes {
-		pod := p.podAt(set, index)
-		node, registered := p.nodes[pod.Node]
+		pod := p.place(set.Name, index)
+		node, registered := pod.node, pod.registered
 		switch wanted := index < set.Cloud.Max; {
 		case !registered:
 			p.unknown(pod, wanted)
@@ -79,50 +79,36 @@ func (p *planner) indexes(set Set) []int {
 	return slices.Compact(list)
 }
 
-// podAt is the pod of a node, one that is not there if there is none.
-func (p *planner) podAt(set Set, index int) Pod {
-	name := nodeName(set.Name, index)
-	if pod, exists := p.pods[name]; exists {
-		return pod
-	}
-	return Pod{Node: name, Set: set.Name, Index: index}
-}
-
-func (p *planner) exists(pod Pod) bool {
-	_, exists := p.pods[pod.Node]
-	return exists
-}
-
 // unknown deals with a node that Slurm does not know.
-func (p *planner) unknown(pod Pod, wanted bool) {
+func (p *planner) unknown(pod *place, wanted bool) {
 	switch {
-	case !p.exists(pod) && wanted:
+	case !pod.exists && wanted:
 		p.add(CreateNode, pod, WhyMissing)
-	case p.exists(pod) && !pod.Leaving && (pod.Overdue || !pod.Started):
+	case pod.exists && !pod.Leaving && (pod.Overdue || !pod.Started):
 		p.add(DeletePod, pod, WhyUnregistered)
 	}
 }
 
 // ordinary removes a node that is always on, from before its set was autoscaled.
-func (p *planner) ordinary(pod Pod) {
-	node := p.nodes[pod.Node]
+func (p *planner) ordinary(pod *place) {
+	node := pod.node
 	switch {
-	case p.exists(pod) && !pod.Leaving:
+	case pod.exists && !pod.Leaving:
 		if !p.dead(pod) {
 			p.remove(pod, WhyUpdate)
 		}
 	case pod.Lingers || p.drainedByAdmin(node):
 	case !node.Down() && (!node.Draining() || node.Busy()):
 		p.add(Down, pod, WhyPodLost)
-	case !p.exists(pod) && !node.Busy():
+	case !pod.exists && !node.Busy():
 		p.add(DeleteNode, pod, WhyPodGone)
 	}
 }
 
 // off deals with a node that Slurm has switched off, or is switching off.
-func (p *planner) off(set Set, pod Pod, node slurm.Node, wanted bool) {
+func (p *planner) off(set Set, pod *place, node *slurm.Node, wanted bool) {
 	switch {
-	case p.exists(pod):
+	case pod.exists:
 		if !pod.Leaving {
 			p.add(DeletePod, pod, WhySwitchedOff)
 		}
@@ -139,12 +125,12 @@ func (p *planner) off(set Set, pod Pod, node slurm.Node, wanted bool) {
 }
 
 // failed tells whether a node did not start in time, as we or Slurm found.
-func failed(node slurm.Node) bool {
+func failed(node *slurm.Node) bool {
 	return strings.HasPrefix(node.Reason, contract.ReasonPrefix+WhyNotStarted) || node.Reason == "ResumeTimeout reached"
 }
 
 // misfit tells whether Slurm was told something else of a node than what its pod will have.
-func (p *planner) misfit(set Set, node slurm.Node) bool {
+func (p *planner) misfit(set Set, node *slurm.Node) bool {
 	want := set.Cloud.Node
 	features := slices.Sorted(slices.Values(node.Features))
 	return int(node.CPUs) != want.CPUs || node.RealMemory != want.MemoryMB || node.Gres != want.Gres ||
@@ -152,7 +138,7 @@ func (p *planner) misfit(set Set, node slurm.Node) bool {
 }
 
 // starting deals with a node that Slurm has switched on.
-func (p *planner) starting(set Set, pod Pod, node slurm.Node) {
+func (p *planner) starting(set Set, pod *place, node *slurm.Node) {
 	since, seen := p.StartingSince[pod.Node]
 	waited := p.Now.Sub(since)
 	justRuns := pod.Running && p.Now.Sub(pod.RunningSince) < registerTime
@@ -163,7 +149,7 @@ func (p *planner) starting(set Set, pod Pod, node slurm.Node) {
 		}
 	case seen && waited > set.Cloud.StartTimeout && !justRuns:
 		p.add(Down, pod, WhyNotStarted)
-	case !p.exists(pod):
+	case !pod.exists:
 		if node.Booting() {
 			p.add(CreatePod, pod, WhySwitchedOn)
 		}
@@ -177,9 +163,9 @@ func (p *planner) starting(set Set, pod Pod, node slurm.Node) {
 }
 
 // on deals with a node that is there, and tells whether it stays.
-func (p *planner) on(set Set, pod Pod, node slurm.Node, wanted bool) bool {
+func (p *planner) on(set Set, pod *place, node *slurm.Node, wanted bool) bool {
 	switch {
-	case !p.exists(pod) || pod.Leaving && !pod.Lingers:
+	case !pod.exists || pod.Leaving && !pod.Lingers:
 		switch emptied := node.Draining() && node.Ours() && !node.Busy(); {
 		case !node.Down() && !emptied:
 			p.add(Down, pod, WhyPodLost)
@@ -217,10 +203,11 @@ func (p *planner) on(set Set, pod Pod, node slurm.Node, wanted bool) bool {
 }
 
 // mayUpdate tells whether a busy node of an older spec is among the first that may be drained now.
-func (p *planner) mayUpdate(set Set, pod Pod) bool {
+func (p *planner) mayUpdate(set Set, pod *place) bool {
 	before, out := 0, 0
-	for _, other := range p.Pods {
-		node := p.nodes[other.Node]
+	for i := range p.places {
+		other := &p.places[i]
+		node := other.node
 		switch {
 		case other.Set != set.Name || other.Leaving || other.Hash == set.Hash || !node.On():
 		case p.leavesFor(other, WhyUpdate):
@@ -233,7 +220,7 @@ func (p *planner) mayUpdate(set Set, pod Pod) bool {
 }
 
 // switchOff takes a node from Slurm, once it runs nothing.
-func (p *planner) switchOff(pod Pod, node slurm.Node, why string) {
+func (p *planner) switchOff(pod *place, node *slurm.Node, why string) {
 	switch {
 	case !node.Busy():
 		p.add(PowerDown, pod, why)
@@ -249,10 +236,10 @@ func (p *planner) switchOff(pod Pod, node slurm.Node, why string) {
 // switchOn switches nodes on that a set always wants, lowest index first.
 func (p *planner) switchOn(set Set, missing int) {
 	for index := 0; index < set.Cloud.Max && missing > 0; index++ {
-		pod := p.podAt(set, index)
-		node, registered := p.nodes[pod.Node]
+		pod := p.place(set.Name, index)
+		node, registered := pod.node, pod.registered
 		if registered && node.Cloud() && node.Is("POWERED_DOWN") && node.Off() && !node.Is("DOWN") && !node.Draining() &&
-			!p.exists(pod) && !p.misfit(set, node) {
+			!pod.exists && !p.misfit(set, node) {
 			p.add(PowerUp, pod, WhyMissing)
 			missing--
 		}

@@ -1,12 +1,11 @@
 package nodeplan
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 )
 
-func nodeName(set string, index int) string { return fmt.Sprintf("%s-%d", set, index) }
+func nodeName(set string, index int) string { return set + "-" + strconv.Itoa(index) }
 
 // splitNodeName undoes nodeName; ok is false for a name that it does not make.
 func splitNodeName(name string) (set string, index int, ok bool) {

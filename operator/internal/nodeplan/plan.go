@@ -27,8 +27,9 @@ type Observation struct {
 	Known bool
 	// New tells that slurmctld has never answered yet, so that it knows of no node.
 	New bool
-	// Nodes are slurmctld's nodes.
+	// Nodes are slurmctld's nodes, and At is where each is among them; that is found out where it is nil.
 	Nodes []slurm.Node
+	At    map[string]int
 	// FreeAt is when the jobs of busy nodes will have ended at the latest, in seconds since 1970, as far as that is
 	// known.
 	FreeAt map[string]int64
@@ -155,16 +156,22 @@ func Make(o Observation) []Step {
 }
 
 func newPlanner(o Observation) *planner {
-	p := &planner{Observation: o, sets: map[string]Set{},
-		nodes: make(map[string]slurm.Node, len(o.Nodes)), pods: make(map[string]Pod, len(o.Pods))}
-	for _, n := range o.Nodes {
-		p.nodes[n.Name] = n
-	}
+	p := &planner{Observation: o, sets: map[string]Set{}, places: make([]place, len(o.Pods)), onNode: make([]*place, len(o.Nodes))}
 	for _, s := range o.Sets {
 		p.sets[s.Name] = s
 	}
-	for _, pod := range o.Pods {
-		p.pods[pod.Node] = pod
+	if p.At == nil {
+		p.At = make(map[string]int, len(o.Nodes))
+		for i := range o.Nodes {
+			p.At[o.Nodes[i].Name] = i
+		}
+	}
+	for i := range o.Pods {
+		p.places[i] = place{Pod: &o.Pods[i], exists: true, node: &noNode}
+		if at, registered := p.At[o.Pods[i].Node]; registered {
+			p.places[i].node, p.places[i].registered = &o.Nodes[at], true
+			p.onNode[at] = &p.places[i]
+		}
 	}
 	return p
 }
@@ -188,7 +195,7 @@ func Chooses(o Observation) bool {
 		members := p.members(set.Name)
 		busy, leave := 0, 0
 		for _, pod := range members {
-			if node := p.nodes[pod.Node]; node.Busy() && !p.drainedByAdmin(node) {
+			if node := pod.node; node.Busy() && !p.drainedByAdmin(node) {
 				busy++
 			}
 			if p.leavesFor(pod, WhyScaleIn) {
@@ -202,12 +209,47 @@ func Chooses(o Observation) bool {
 	return false
 }
 
+// planner makes one plan. A cluster may have thousands of nodes, so each is looked up once, and not copied.
 type planner struct {
 	Observation
-	nodes map[string]slurm.Node
-	pods  map[string]Pod
-	sets  map[string]Set
-	steps []Step
+	sets map[string]Set
+	// places are those of Pods, in their order, and onNode those of Nodes; nil where one has no pod.
+	places []place
+	onNode []*place
+	byName map[string]*place
+	steps  []Step
+}
+
+// place is what Kubernetes and Slurm know of one node.
+type place struct {
+	*Pod
+	// exists tells whether there is a pod.
+	exists bool
+	// node is what Slurm knows, if registered.
+	node       *slurm.Node
+	registered bool
+}
+
+// noNode is what Slurm knows of a node that it does not know.
+var noNode slurm.Node
+
+// place is that of a node, which may have neither a pod nor be known to Slurm.
+func (p *planner) place(set string, index int) *place {
+	if p.byName == nil {
+		p.byName = make(map[string]*place, len(p.places))
+		for i := range p.places {
+			p.byName[p.places[i].Node] = &p.places[i]
+		}
+	}
+	name := nodeName(set, index)
+	if known, exists := p.byName[name]; exists {
+		return known
+	}
+	free := &place{Pod: &Pod{Node: name, Set: set, Index: index}, node: &noNode}
+	if at, registered := p.At[name]; registered {
+		free.node, free.registered = &p.Nodes[at], true
+	}
+	return free
 }
 
 // setNames are the wanted sets in their order, then sets that only have pods left.
@@ -217,16 +259,17 @@ func (p *planner) setNames() []string {
 		names = append(names, s.Name)
 	}
 	var left []string
-	for _, pod := range p.Pods {
-		if _, wanted := p.sets[pod.Set]; !wanted && !slices.Contains(left, pod.Set) {
-			left = append(left, pod.Set)
+	for i := range p.Pods {
+		set := p.Pods[i].Set
+		if _, wanted := p.sets[set]; !wanted && !slices.Contains(left, set) {
+			left = append(left, set)
 		}
 	}
 	slices.Sort(left)
 	return append(names, left...)
 }
 
-func (p *planner) add(a Action, pod Pod, why string) {
+func (p *planner) add(a Action, pod *place, why string) {
 	p.steps = append(p.steps, Step{Action: a, Node: pod.Node, Set: pod.Set, Index: pod.Index, Why: why})
 }
 
@@ -242,7 +285,7 @@ func (p *planner) planSet(name string) {
 	for _, pod := range p.surplus(members, set.Replicas) {
 		leaving[pod.Node] = true
 	}
-	staying := make([]Pod, 0, len(members))
+	staying := make([]*place, 0, len(members))
 	for _, pod := range members {
 		switch {
 		case pod.Leaving, p.dead(pod):
@@ -258,27 +301,27 @@ func (p *planner) planSet(name string) {
 
 // members are the pods of a set that count towards its replicas: also those that leave against our will,
 // because they come back under the same name.
-func (p *planner) members(name string) []Pod {
-	list := make([]Pod, 0, len(p.Pods))
-	for i := range p.Pods {
-		if pod := &p.Pods[i]; pod.Set == name && !pod.Leaving {
-			list = append(list, *pod)
+func (p *planner) members(name string) []*place {
+	list := make([]*place, 0, len(p.places))
+	for i := range p.places {
+		if pod := &p.places[i]; pod.Set == name && !pod.Leaving {
+			list = append(list, pod)
 		}
 	}
-	slices.SortFunc(list, func(a, b Pod) int { return cmp.Compare(a.Index, b.Index) })
+	slices.SortFunc(list, func(a, b *place) int { return cmp.Compare(a.Index, b.Index) })
 	return list
 }
 
 // surplus chooses the pods that are too many: first those that already leave, then those that run nothing, then those
 // that will be free soonest, of equal ones the newest. Nodes that an administrator drained come last, since they are
 // not ours to end.
-func (p *planner) surplus(members []Pod, replicas int) []Pod {
+func (p *planner) surplus(members []*place, replicas int) []*place {
 	extra := len(members) - replicas
 	if extra <= 0 {
 		return nil
 	}
 	order := slices.Clone(members)
-	slices.SortFunc(order, func(a, b Pod) int {
+	slices.SortFunc(order, func(a, b *place) int {
 		return cmp.Or(
 			cmp.Compare(p.cost(a), p.cost(b)),
 			cmp.Compare(p.freeAt(a), p.freeAt(b)),
@@ -287,7 +330,7 @@ func (p *planner) surplus(members []Pod, replicas int) []Pod {
 	return order[:extra]
 }
 
-func (p *planner) freeAt(pod Pod) int64 {
+func (p *planner) freeAt(pod *place) int64 {
 	if at, known := p.FreeAt[pod.Node]; known {
 		return at
 	}
@@ -304,8 +347,8 @@ const (
 	costAdmin // not ours to end
 )
 
-func (p *planner) cost(pod Pod) int {
-	node, registered := p.nodes[pod.Node]
+func (p *planner) cost(pod *place) int {
+	node, registered := pod.node, pod.registered
 	switch {
 	case p.leavesFor(pod, WhyScaleIn):
 		return costNothing
@@ -326,10 +369,10 @@ func (p *planner) cost(pod Pod) int {
 }
 
 // leavesFor tells whether a node was drained to leave for a reason. One whose jobs had their time leaves for any.
-func (p *planner) leavesFor(pod Pod, why string) bool {
-	node := p.nodes[pod.Node]
+func (p *planner) leavesFor(pod *place, why string) bool {
+	node := pod.node
 	return p.Known && (node.Draining() && node.Reason == contract.ReasonPrefix+why ||
 		strings.HasPrefix(node.Reason, contract.ReasonPrefix+WhyLate))
 }
 
-func (p *planner) drainedByAdmin(n slurm.Node) bool { return n.Draining() && !n.Ours() }
+func (p *planner) drainedByAdmin(n *slurm.Node) bool { return n.Draining() && !n.Ours() }

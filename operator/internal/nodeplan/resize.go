@@ -7,14 +7,14 @@ import (
 
 // resizes tells whether a node that Slurm knows is to follow its container, which was resized in place, or was
 // drained for that.
-func resizes(node slurm.Node) bool {
+func resizes(node *slurm.Node) bool {
 	return node.Wish() != "" || node.Draining() && node.Reason == contract.ReasonPrefix+WhyResize
 }
 
 // resize lets a node register with its new size. Slurm takes that only from a node it does not know, so the node has
 // to be free first. One that has become smaller takes no more jobs until then. One that could be larger goes on with
 // what it has until it happens to be free, unless that takes too long.
-func (p *planner) resize(pod Pod, node slurm.Node) {
+func (p *planner) resize(pod *place, node *slurm.Node) {
 	wanted := node.Grows() || node.Shrinks()
 	switch {
 	case wanted && node.Is("INVALID_REG") && !node.Busy():

@@ -7,8 +7,8 @@ import (
 )
 
 // remove takes a pod away, as far as that is safe now: drain, wait until it runs nothing, delete.
-func (p *planner) remove(pod Pod, why string) {
-	node, registered := p.nodes[pod.Node]
+func (p *planner) remove(pod *place, why string) {
+	node, registered := pod.node, pod.registered
 	switch {
 	case !p.Known && !pod.Started:
 		p.add(DeletePod, pod, why)
@@ -33,7 +33,7 @@ func (p *planner) remove(pod Pod, why string) {
 // update looks after the pods that stay. Pods of an older spec that are of no use to Slurm are replaced all
 // at once; the others a few at a time, each after a predecessor is in use. Those on a machine that is to be emptied
 // move.
-func (p *planner) update(set Set, staying []Pod) {
+func (p *planner) update(set Set, staying []*place) {
 	next := p.nextToUpdate(set, staying)
 	for _, pod := range staying {
 		switch {
@@ -50,14 +50,14 @@ func (p *planner) update(set Set, staying []Pod) {
 }
 
 // nextToUpdate are the nodes to start updating now, as many as may be out besides those that are: idle ones first.
-func (p *planner) nextToUpdate(set Set, staying []Pod) []string {
+func (p *planner) nextToUpdate(set Set, staying []*place) []string {
 	if !p.Known {
 		return nil
 	}
 	out := set.Replicas - len(staying) // on their way out, and not yet made
 	var idle, busy []string
 	for _, pod := range staying {
-		node := p.nodes[pod.Node]
+		node := pod.node
 		switch {
 		case pod.Cordoned, p.leavesFor(pod, WhyUpdate), pod.Hash == set.Hash && !p.usable(pod):
 			out++
@@ -73,22 +73,21 @@ func (p *planner) nextToUpdate(set Set, staying []Pod) []string {
 }
 
 // useful tells whether Slurm may know of a pod: as long as it cannot be asked, of any whose slurmd has run.
-func (p *planner) useful(pod Pod) bool {
-	_, registered := p.nodes[pod.Node]
+func (p *planner) useful(pod *place) bool {
 	if p.Known {
-		return registered
+		return pod.registered
 	}
 	return pod.Started
 }
 
-func (p *planner) usable(pod Pod) bool {
-	node, registered := p.nodes[pod.Node]
+func (p *planner) usable(pod *place) bool {
+	node, registered := pod.node, pod.registered
 	return p.Known && registered && (node.Usable() || p.drainedByAdmin(node))
 }
 
 // dead tells whether a pod that is there runs nothing any more, and tells Slurm if that does not know.
-func (p *planner) dead(pod Pod) bool {
-	node, registered := p.nodes[pod.Node]
+func (p *planner) dead(pod *place) bool {
+	node, registered := pod.node, pod.registered
 	switch {
 	case !registered:
 		return false
@@ -108,8 +107,8 @@ func (p *planner) dead(pod Pod) bool {
 
 // keep brings a pod that stays into use. A node that registered has a slurmd, even if the kubelet has not
 // told of it yet.
-func (p *planner) keep(pod Pod) {
-	node, registered := p.nodes[pod.Node]
+func (p *planner) keep(pod *place) {
+	node, registered := pod.node, pod.registered
 	switch {
 	case !p.Known:
 	case !registered:
@@ -132,9 +131,9 @@ func (p *planner) keep(pod Pod) {
 // a node that an administrator drained is kept and registers again, because its drain would be lost.
 func (p *planner) create(set Set, have int) {
 	for index := 0; have < set.Replicas; index++ {
-		pod := Pod{Node: nodeName(set.Name, index), Set: set.Name, Index: index}
-		if existing, taken := p.pods[pod.Node]; taken {
-			if existing.Leaving && !existing.Unreachable {
+		pod := p.place(set.Name, index)
+		if pod.exists {
+			if pod.Leaving && !pod.Unreachable {
 				have++ // its successor waits for the name
 			}
 			continue
@@ -144,7 +143,7 @@ func (p *planner) create(set Set, have int) {
 			p.add(Wait, pod, WhyUnknown) // it may still believe in an earlier pod of that name, and in its jobs
 			continue
 		}
-		if node, stale := p.nodes[pod.Node]; stale && p.Known && !p.drainedByAdmin(node) {
+		if pod.registered && p.Known && !p.drainedByAdmin(pod.node) {
 			continue // lost clears it away first
 		}
 		p.add(CreatePod, pod, WhyMissing)
@@ -158,8 +157,9 @@ func (p *planner) lost() {
 		p.deleteEnded()
 		return
 	}
-	for _, node := range p.Nodes {
-		pod, exists := p.pods[node.Name]
+	for i := range p.Nodes {
+		node, pod := &p.Nodes[i], p.onNode[i]
+		exists := pod != nil
 		if exists && !pod.Leaving {
 			continue
 		}
@@ -171,7 +171,10 @@ func (p *planner) lost() {
 		if !ok || !exists && !wanted && !node.Ours() {
 			continue // not a node of ours
 		}
-		gone := Pod{Node: node.Name, Set: set, Index: index}
+		gone := &place{Pod: &Pod{Node: node.Name, Set: set, Index: index}}
+		if !exists {
+			pod = gone
+		}
 		if silent := pod.Unreachable && node.Is("NOT_RESPONDING"); pod.Lingers && !silent {
 			if !node.Draining() && !node.Down() {
 				p.add(Drain, gone, WhyPodGoing)
@@ -190,8 +193,8 @@ func (p *planner) lost() {
 }
 
 func (p *planner) deleteEnded() {
-	for _, pod := range p.Pods {
-		if pod.Ended {
+	for i := range p.places {
+		if pod := &p.places[i]; pod.Ended {
 			p.add(DeletePod, pod, WhyPodEnded)
 		}
 	}

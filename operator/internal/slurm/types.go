@@ -63,57 +63,57 @@ func (t Time) Time() time.Time {
 }
 
 // Is tells whether a node's state has the given word.
-func (n Node) Is(word string) bool { return slices.Contains(n.State, word) }
+func (n *Node) Is(word string) bool { return slices.Contains(n.State, word) }
 
 // Busy tells whether a node runs something, or ends it. An unknown state counts as busy.
-func (n Node) Busy() bool {
+func (n *Node) Busy() bool {
 	return n.Is("ALLOCATED") || n.Is("MIXED") || n.Is("COMPLETING") || n.Is("UNKNOWN") || len(n.State) == 0
 }
 
 // Down tells whether Slurm cannot use a node, or does not hear of it. One that is switched on is not heard of yet.
-func (n Node) Down() bool {
+func (n *Node) Down() bool {
 	return n.Is("DOWN") || n.Is("NOT_RESPONDING") && !n.Starting() && !n.Off() || n.Is("INVALID_REG") || n.Is("INVALID") || n.Is("FAIL")
 }
 
 // Cloud tells whether Slurm switches a node on and off.
-func (n Node) Cloud() bool { return n.Is("CLOUD") }
+func (n *Node) Cloud() bool { return n.Is("CLOUD") }
 
 // Starting tells whether Slurm has switched a cloud node on, or is about to, and waits for it.
-func (n Node) Starting() bool {
+func (n *Node) Starting() bool {
 	return n.Cloud() && (n.Booting() || n.Is("POWERED_DOWN") && (n.Is("POWER_UP") || n.Is("ALLOCATED") || n.Is("MIXED")))
 }
 
 // Booting tells whether Slurm takes a slurmd that starts now as a node that it has switched on. One that starts before
 // that is taken for one from before.
-func (n Node) Booting() bool { return n.Is("POWERING_UP") }
+func (n *Node) Booting() bool { return n.Is("POWERING_UP") }
 
 // Off tells whether a cloud node is switched off, or is being.
-func (n Node) Off() bool {
+func (n *Node) Off() bool {
 	return n.Cloud() && !n.Starting() && (n.Is("POWERED_DOWN") || n.Is("POWERING_DOWN"))
 }
 
 // On tells whether a cloud node is there.
-func (n Node) On() bool { return n.Cloud() && !n.Starting() && !n.Off() }
+func (n *Node) On() bool { return n.Cloud() && !n.Starting() && !n.Off() }
 
 // Draining tells whether a node takes no new jobs.
-func (n Node) Draining() bool { return n.Is("DRAIN") }
+func (n *Node) Draining() bool { return n.Is("DRAIN") }
 
 // Usable tells whether Slurm starts jobs on a node, or has filled it.
-func (n Node) Usable() bool {
+func (n *Node) Usable() bool {
 	return !n.Draining() && !n.Down() && !n.Starting() && !n.Off() && (n.Is("IDLE") || n.Is("ALLOCATED") || n.Is("MIXED"))
 }
 
 // Grows tells whether a node could have more than Slurm knows and lose nothing.
-func (n Node) Grows() bool { return strings.HasPrefix(n.Extra, contract.ExtraGrow) }
+func (n *Node) Grows() bool { return strings.HasPrefix(n.Extra, contract.ExtraGrow) }
 
 // Shrinks tells whether a node has less than Slurm believes.
-func (n Node) Shrinks() bool { return strings.HasPrefix(n.Extra, contract.ExtraShrink) }
+func (n *Node) Shrinks() bool { return strings.HasPrefix(n.Extra, contract.ExtraShrink) }
 
 // Unusable tells whether no node can be made any more of what its container is granted.
-func (n Node) Unusable() bool { return strings.HasPrefix(n.Extra, contract.ExtraUnusable) }
+func (n *Node) Unusable() bool { return strings.HasPrefix(n.Extra, contract.ExtraUnusable) }
 
 // Wish is what a node says of its size, without the prefix; empty if it is content.
-func (n Node) Wish() string {
+func (n *Node) Wish() string {
 	if n.Grows() || n.Shrinks() || n.Unusable() {
 		return strings.TrimPrefix(n.Extra, contract.ReasonPrefix)
 	}
@@ -121,12 +121,12 @@ func (n Node) Wish() string {
 }
 
 // Moving tells whether a node is on its way in or out because of us.
-func (n Node) Moving() bool {
+func (n *Node) Moving() bool {
 	return n.Ours() && (n.Draining() || n.Down()) || n.Starting() || n.Wish() != ""
 }
 
 // Ours tells whether it was the operator who drained a node or set it down.
-func (n Node) Ours() bool { return strings.HasPrefix(n.Reason, contract.ReasonPrefix) }
+func (n *Node) Ours() bool { return strings.HasPrefix(n.Reason, contract.ReasonPrefix) }
 
 // Job is the state of a job.
 type Job struct {

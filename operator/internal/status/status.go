@@ -14,11 +14,10 @@ import (
 // Observation is what a status is made from.
 type Observation struct {
 	Cluster *v1alpha1.SlurmCluster
-	// Pods are the slurmd pods by the name of their Slurm node.
-	Pods map[string]Pod
-	// Known tells whether slurmctld could be asked. Without it, Nodes, Jobs and Version mean nothing.
+	// Pods are the slurmd pods.
+	Pods []Pod
+	// Known tells whether slurmctld could be asked. Without it, the pods' nodes, Jobs and Version mean nothing.
 	Known   bool
-	Nodes   []slurm.Node
 	Jobs    []slurm.Job
 	Version string
 	// RunningConfig is the hash of the configuration that slurmctld runs with, ConfigAppliedBy how it came to that, and
@@ -39,6 +38,8 @@ type Pod struct {
 	Set string
 	// Serving tells that the pod is not leaving and all its containers run, as far as the kubelet told.
 	Serving bool
+	// Node is the pod's node as slurmctld knows it, or nil.
+	Node *slurm.Node
 }
 
 // Problem is a reason of a condition with its sentence.
@@ -85,33 +86,32 @@ func countJobs(jobs []slurm.Job) v1alpha1.JobCounts {
 }
 
 func countNodes(o Observation, s *v1alpha1.SlurmClusterStatus) (wanted, ready, cpus int32) {
-	nodes := make(map[string]*slurm.Node, len(o.Nodes))
-	for i := range o.Nodes {
-		nodes[o.Nodes[i].Name] = &o.Nodes[i]
+	sets := o.Cluster.Spec.NodeSets
+	at := make(map[string]int, len(sets))
+	for i, set := range sets {
+		s.NodeSets = append(s.NodeSets, v1alpha1.NodeSetStatus{Name: set.Name, Wanted: int32(desired.Replicas(set))})
+		at[set.Name] = i
 	}
-	for _, set := range o.Cluster.Spec.NodeSets {
-		counts := v1alpha1.NodeSetStatus{Name: set.Name, Wanted: int32(desired.Replicas(set))}
-		for name, pod := range o.Pods {
-			if pod.Set != set.Name || !o.Known {
-				continue
-			}
-			if node, ok := nodes[name]; ok {
-				cpus += count(&counts, *node, pod)
-			}
+	for _, pod := range o.Pods {
+		if i, one := at[pod.Set]; one && o.Known && pod.Node != nil {
+			cpus += count(&s.NodeSets[i], pod)
 		}
+	}
+	for i, set := range sets {
+		counts := &s.NodeSets[i]
 		if set.Autoscale != nil {
 			counts.Wanted = max(counts.Wanted, counts.Ready) // those above min come and go with the jobs
 		}
 		counts.Ready = min(counts.Ready, counts.Wanted)
 		wanted += counts.Wanted
 		ready += counts.Ready
-		s.NodeSets = append(s.NodeSets, counts)
 	}
 	return wanted, ready, cpus
 }
 
-// count adds a node to its set's counts and returns the CPUs that it offers.
-func count(c *v1alpha1.NodeSetStatus, n slurm.Node, pod Pod) int32 {
+// count adds a pod's node to its set's counts and returns the CPUs that it offers.
+func count(c *v1alpha1.NodeSetStatus, pod Pod) int32 {
+	n := pod.Node
 	switch {
 	case n.Down() || !pod.Serving:
 		c.Down++

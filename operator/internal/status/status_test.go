@@ -20,12 +20,11 @@ func ready(change ...func(*Observation)) Observation {
 			ObjectMeta: metav1.ObjectMeta{Generation: 4},
 			Spec:       v1alpha1.SlurmClusterSpec{NodeSets: []v1alpha1.NodeSet{{Name: "cpu", Replicas: ptr.To[int32](2)}}},
 		},
-		Pods:  map[string]Pod{"cpu-0": {Set: "cpu", Serving: true}, "cpu-1": {Set: "cpu", Serving: true}},
-		Known: true, ControllerRan: true, Version: "24.11.5",
-		Nodes: []slurm.Node{
-			{Name: "cpu-0", State: []string{"IDLE", "DYNAMIC_NORM"}, CPUs: 2},
-			{Name: "cpu-1", State: []string{"MIXED", "DYNAMIC_NORM"}, CPUs: 4},
+		Pods: []Pod{
+			{Set: "cpu", Serving: true, Node: &slurm.Node{Name: "cpu-0", State: []string{"IDLE", "DYNAMIC_NORM"}, CPUs: 2}},
+			{Set: "cpu", Serving: true, Node: &slurm.Node{Name: "cpu-1", State: []string{"MIXED", "DYNAMIC_NORM"}, CPUs: 4}},
 		},
+		Known: true, ControllerRan: true, Version: "24.11.5",
 		Jobs:          []slurm.Job{{State: []string{"RUNNING"}}, {State: []string{"PENDING"}}, {State: []string{"COMPLETED"}}, {State: []string{"COMPLETED", "COMPLETING"}}},
 		RunningConfig: "a", WantedConfig: "a",
 	}
@@ -47,7 +46,7 @@ func TestMakeReady(t *testing.T) {
 
 func TestConditions(t *testing.T) {
 	node := func(state ...string) func(*Observation) {
-		return func(o *Observation) { o.Nodes[0].State = state }
+		return func(o *Observation) { o.Pods[0].Node.State = state }
 	}
 	tests := []struct {
 		name                         string
@@ -60,7 +59,7 @@ func TestConditions(t *testing.T) {
 		{"node drained", node("IDLE", "DRAIN"), "!NodesNotReady", "NodesNotReady", "!AsExpected"},
 		{"node down", node("DOWN"), "!NodesNotReady", "NodesNotReady", "!AsExpected"},
 		{"node unknown", node("UNKNOWN"), "!NodesNotReady", "NodesNotReady", "!AsExpected"},
-		{"munged gone", func(o *Observation) { o.Pods["cpu-0"] = Pod{Set: "cpu"} }, "!NodesNotReady", "NodesNotReady", "!AsExpected"},
+		{"munged gone", func(o *Observation) { o.Pods[0].Serving = false }, "!NodesNotReady", "NodesNotReady", "!AsExpected"},
 		{"config on its way", func(o *Observation) { o.WantedConfig = "b" }, "!ApplyingConfig", "ApplyingConfig", "!AsExpected"},
 		{"config refused", func(o *Observation) {
 			o.WantedConfig = "b"
@@ -68,7 +67,7 @@ func TestConditions(t *testing.T) {
 		}, "!InvalidConfig", "InvalidConfig", "InvalidConfig"},
 		{"config refused by us", func(o *Observation) { o.Problems = []Problem{{v1alpha1.ReasonInvalidConfig, "x"}} }, "Ready", "!AsExpected", "InvalidConfig"},
 		{"image", func(o *Observation) {
-			o.Nodes = nil
+			o.Pods = nil
 			o.Problems = []Problem{{v1alpha1.ReasonImageUnavailable, "x"}}
 		}, "!ImageUnavailable", "ImageUnavailable", "ImageUnavailable"},
 		{"works", func(o *Observation) { o.Working = &Problem{v1alpha1.ReasonUpdating, "x"} }, "Ready", "Updating", "!AsExpected"},
@@ -109,8 +108,8 @@ func TestSurplusNode(t *testing.T) {
 
 func TestDownAndDrainingAreCounted(t *testing.T) {
 	s := Make(ready(func(o *Observation) {
-		o.Nodes[0].State = []string{"DOWN"}
-		o.Nodes[1].State = []string{"MIXED", "DRAIN"}
+		o.Pods[0].Node.State = []string{"DOWN"}
+		o.Pods[1].Node.State = []string{"MIXED", "DRAIN"}
 	}))
 	assert.Equal(t, []v1alpha1.NodeSetStatus{{Name: "cpu", Wanted: 2, Down: 1, Draining: 1}}, s.NodeSets)
 	assert.Equal(t, "Slurm can use 0 of 2 nodes", meta.FindStatusCondition(s.Conditions, "Ready").Message)
