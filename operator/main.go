@@ -52,7 +52,8 @@ func run(o options) error {
 	}
 	// The API server has fairness of its own; a client-side limit would only make ten clusters wait in line.
 	config.QPS = -1
-	manager, err := ctrl.NewManager(config, managerOptions(o))
+	pods := &controller.Pods{}
+	manager, err := ctrl.NewManager(config, managerOptions(o, pods))
 	if err != nil {
 		return fmt.Errorf("connecting to Kubernetes: %w", err)
 	}
@@ -64,6 +65,7 @@ func run(o options) error {
 	}
 	r := &controller.Reconciler{
 		Client:       manager.GetClient(),
+		Pods:         pods,
 		Reader:       manager.GetAPIReader(),
 		Recorder:     manager.GetEventRecorder("slurmcluster-operator"),
 		Clock:        clock.RealClock{},

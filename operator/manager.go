@@ -21,9 +21,10 @@ import (
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/operator/internal/controller"
 )
 
-func managerOptions(o options) ctrl.Options {
+func managerOptions(o options, pods *controller.Pods) ctrl.Options {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -37,7 +38,7 @@ func managerOptions(o options) ctrl.Options {
 		HealthProbeBindAddress: o.probes,
 		PprofBindAddress:       o.pprof,
 		Metrics:                server.Options{BindAddress: o.metrics},
-		Cache:                  cacheOptions(o.namespaces),
+		Cache:                  cacheOptions(o.namespaces, pods),
 		// After a kill, the next operator waits until the lease has run out: ten seconds at most.
 		LeaseDuration: ptr.To(8 * time.Second), RenewDeadline: ptr.To(5 * time.Second), RetryPeriod: ptr.To(2 * time.Second),
 		// A new leader need not wait for the old one's lease to run out when that one ended properly.
@@ -46,7 +47,7 @@ func managerOptions(o options) ctrl.Options {
 }
 
 // cacheOptions keep only objects with our label in memory, of each only what we read.
-func cacheOptions(namespaces string) cache.Options {
+func cacheOptions(namespaces string, pods *controller.Pods) cache.Options {
 	ours, err := labels.NewRequirement(contract.LabelCluster, selection.Exists, nil)
 	if err != nil {
 		panic(err) // the label's name is a constant
@@ -59,6 +60,7 @@ func cacheOptions(namespaces string) cache.Options {
 			&policyv1.PodDisruptionBudget{}: children, &corev1.Node{}: {Transform: stripMachine},
 		},
 		DefaultTransform: cache.TransformStripManagedFields(),
+		NewInformer:      pods.NewInformer,
 	}
 	for name := range strings.SplitSeq(namespaces, ",") {
 		if name = strings.TrimSpace(name); name != "" {

@@ -67,6 +67,7 @@ func (s *scope) learn(ctx context.Context, ask func(context.Context) (answers, e
 		s.log(ctx).V(1).Info("slurmctld does not answer", "error", err.Error())
 	}
 	s.answers, s.memory.answers = now, now
+	s.meet()
 }
 
 // askAll asks for all nodes and jobs.
@@ -145,7 +146,7 @@ func (s *scope) moving() (names map[string]bool, few bool) {
 	for _, pod := range s.slurmdPods {
 		node := known.nodeOf(pod)
 		if !pod.asked || node == nil || pod.DeletionTimestamp != nil || node.Moving() {
-			names[pod.node()] = true
+			names[pod.name()] = true
 		}
 		if node != nil {
 			met++

@@ -191,12 +191,14 @@ func TestRest(t *testing.T) {
 	require.True(t, rests())
 
 	l.change(1)
+	require.True(t, rests(), "nothing that counts has changed")
+	l.change(1).Spec.NodeName = "another"
 	require.False(t, rests(), "a pod has changed")
 	require.True(t, rests())
 	l.nodes["cpu-1"] = slurm.Node{Name: "cpu-1", State: []string{"DOWN"}}
 	require.True(t, rests(), "nodes are seldom asked for")
 	l.clock.Step(restTrust)
-	l.change(1)
+	l.change(1).Spec.NodeName = "a third"
 	require.False(t, rests())
 	l.nodes["cpu-1"] = slurm.Node{Name: "cpu-1", State: []string{"IDLE"}}
 	l.clock.Step(restTrust)

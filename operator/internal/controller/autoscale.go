@@ -135,7 +135,7 @@ func (s *scope) idleIn() time.Duration {
 		}
 		on, least := 0, next
 		for _, pod := range s.slurmdPods {
-			node := s.nodeOf(pod)
+			node := pod.node
 			if pod.plan.Set != set.Name || node == nil || !node.On() {
 				continue
 			}

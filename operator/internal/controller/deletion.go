@@ -15,7 +15,7 @@ import (
 func (r *Reconciler) hasten(ctx context.Context, name client.ObjectKey) error {
 	r.memories.forget(name)
 	r.writer.ForgetCluster(name)
-	pods, err := r.podsOf(ctx, name)
+	pods, err := r.Pods.of(name)
 	if err != nil {
 		return fmt.Errorf("listing the pods of deleted SlurmCluster %s: %w", name, err)
 	}

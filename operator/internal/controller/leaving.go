@@ -31,7 +31,7 @@ func (s *scope) drainTimeout(set string) (timeout time.Duration, ok bool) {
 
 // late tells whether a pod's node has waited for its jobs for as long as the user lets it.
 func (s *scope) late(pod *slurmdPod) bool {
-	node := s.nodeOf(pod)
+	node := pod.node
 	if node == nil || !node.Ours() || !node.Draining() {
 		return false
 	}

@@ -35,9 +35,6 @@ type machines struct {
 }
 
 func (m *machines) of(name string) machine {
-	if m.unusual.Load() == 0 {
-		return machine{} // thousands of pods ask
-	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.all[name]
@@ -124,6 +121,9 @@ func (r *Reconciler) watchMachines(ctx context.Context, m ctrl.Manager, b *ctrl.
 
 // machineFor is the machine of a pod, as far as it concerns that.
 func (r *Reconciler) machineFor(pod *corev1.Pod) machine {
+	if r.machines.unusual.Load() == 0 {
+		return machine{} // thousands of pods ask
+	}
 	m := r.machines.of(pod.Spec.NodeName)
 	if m.cordoned {
 		m.cordoned = leavesCordoned(pod)

@@ -4,7 +4,10 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slurmcluster/slurmcluster/operator/internal/nodeplan"
 )
 
 // memory is what the operator remembers of a cluster between two looks. None of it is needed to go on
@@ -18,9 +21,12 @@ type memory struct {
 	keyRotation string
 	// answers is what slurmctld told in the last look.
 	answers answers
-	// pods are the slurmd pods, and look counts the looks at them.
-	pods map[types.UID]*slurmdPod
-	look uint64
+	// pods are the slurmd pods, versions the same by the object that was read last, and look counts the looks at them.
+	pods     map[types.UID]*slurmdPod
+	versions map[*corev1.Pod]*slurmdPod
+	look     uint64
+	// plan is where the pods for a plan are put.
+	plan []nodeplan.Pod
 	// rest is what it was like when there was nothing left to do.
 	rest rest
 	// knownSince is when slurmctld began to answer without a break.
@@ -60,7 +66,7 @@ func (m *memories) of(name types.NamespacedName, uid types.UID) *memory {
 		known.listener.end()
 	}
 	fresh := &memory{
-		uid: uid, pods: map[types.UID]*slurmdPod{},
+		uid: uid, pods: map[types.UID]*slurmdPod{}, versions: map[*corev1.Pod]*slurmdPod{},
 		startingSince: map[string]time.Time{}, refusals: map[string]string{},
 	}
 	m.all[name] = fresh

@@ -234,16 +234,18 @@ func (s *scope) wantedSets() []nodeplan.Set {
 }
 
 func (s *scope) planPods() []nodeplan.Pod {
-	pods := make([]nodeplan.Pod, 0, len(s.slurmdPods))
+	pods := slices.Grow(s.memory.plan[:0], len(s.slurmdPods))
+	defer func() { s.memory.plan = pods }()
 	for _, pod := range s.slurmdPods {
 		if !pod.named {
 			continue // somebody changed our label; the pod's name still keeps its place
 		}
 		if pod.DeletionTimestamp != nil {
-			s.workOn("the pod of node %s is going", pod.node())
+			s.workOn("the pod of node %s is going", pod.name())
 		}
 		pods = append(pods, pod.plan)
 		p, where := &pods[len(pods)-1], s.machineFor(pod.Pod)
+		p.Slurm = pod.node
 		p.Lost, p.Overdue, p.Late = s.lost(pod), s.overdue(pod), s.late(pod)
 		p.Impatient, p.Lingers = s.impatient(pod), s.lingers(pod)
 		p.Stuck = !pod.plan.Started && pod.troubled && len(podProblems(pod.Pod, s.Clock.Now())) > 0
@@ -265,7 +267,7 @@ func (s *scope) lost(pod *slurmdPod) bool {
 	if pod.ends == pod.told {
 		return false
 	}
-	if node := s.nodeOf(pod); s.known && (node == nil || node.Down()) {
+	if node := pod.node; s.known && (node == nil || node.Down()) {
 		pod.told = pod.ends
 	}
 	return pod.ends > pod.told
@@ -280,7 +282,7 @@ func (s *scope) recallEnds(ctx context.Context) {
 		if pod.toldSeen || pod.restarts == 0 {
 			continue
 		}
-		if node := s.nodeOf(pod); node == nil || !node.Busy() {
+		if node := pod.node; node == nil || !node.Busy() {
 			continue
 		}
 		if jobs == nil {
@@ -293,7 +295,7 @@ func (s *scope) recallEnds(ctx context.Context) {
 		}
 		if slices.ContainsFunc(jobs, func(job slurm.JobInfo) bool {
 			began := job.StartTime.Time()
-			return job.Running() && job.On(pod.node()) && !began.IsZero() && began.Before(pod.plan.RunningSince)
+			return job.Running() && job.On(pod.name()) && !began.IsZero() && began.Before(pod.plan.RunningSince)
 		}) {
 			pod.told, pod.toldSeen = pod.restarts-1, true
 		}
@@ -318,7 +320,7 @@ func restarts(pod *corev1.Pod) int32 {
 
 // overdue tells whether slurmctld should know a pod's node by now, and remembers those that it knows.
 func (s *scope) overdue(pod *slurmdPod) bool {
-	if s.nodeOf(pod) != nil {
+	if pod.node != nil {
 		pod.registered = true
 	}
 	if pod.registered || !s.known || pod.plan.RunningSince.IsZero() {

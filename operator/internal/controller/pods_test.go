@@ -103,8 +103,10 @@ func TestLost(t *testing.T) {
 	s.slurmNodes = []slurm.Node{{Name: "cpu-0", State: []string{"ALLOCATED"}}}
 	s.index()
 	pod := &slurmdPod{Pod: podWith(contract.ContainerSlurmd, running(), terminated(137, ""))}
+	s.slurmdPods = []*slurmdPod{pod}
 	lost := func() bool {
 		pod.facts = read(pod.Pod)
+		s.meet()
 		return s.lost(pod)
 	}
 	pod.Status.ContainerStatuses[0].RestartCount = 3
@@ -129,7 +131,7 @@ func TestOverdue(t *testing.T) {
 	s := &scope{Reconciler: r, known: true, memory: r.memories.of(types.NamespacedName{Name: "a"}, "1")}
 	pod := &slurmdPod{Pod: podWith(contract.ContainerSlurmd, running(), corev1.ContainerState{})}
 	pod.Status.ContainerStatuses[0].State.Running.StartedAt = metav1.NewTime(now.Add(-time.Minute))
-	pod.facts = read(pod.Pod)
+	pod.facts, s.slurmdPods = read(pod.Pod), []*slurmdPod{pod}
 
 	s.memory.knownSince = now
 	assert.False(t, s.overdue(pod), "slurmctld has only just answered")
@@ -138,9 +140,11 @@ func TestOverdue(t *testing.T) {
 	s.memory.knownSince = now
 	s.slurmNodes = []slurm.Node{{Name: "cpu-0"}}
 	s.index()
+	s.meet()
 	s.overdue(pod)
 	s.slurmNodes = nil
 	s.index()
+	s.meet()
 	assert.True(t, s.overdue(pod), "slurmctld has known it before")
 }
 

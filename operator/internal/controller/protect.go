@@ -26,7 +26,7 @@ func (s *scope) markBusy(ctx context.Context) error {
 		return nil
 	}
 	for _, pod := range s.slurmdPods {
-		node := s.nodeOf(pod)
+		node := pod.node
 		if node == nil || pod.DeletionTimestamp != nil || node.Is("UNKNOWN") {
 			continue // after a start of slurmctld, it soon knows
 		}

@@ -15,7 +15,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -64,6 +63,8 @@ type Slurm interface {
 type Reconciler struct {
 	// Client reads from caches that hold only our objects, and writes.
 	Client client.Client
+	// Pods finds the pods in Client's cache.
+	Pods *Pods
 	// Reader reads from the API server itself.
 	Reader client.Reader
 	// Recorder records events for users.
@@ -82,12 +83,10 @@ type Reconciler struct {
 	// WatchMachines tells that the operator may see Kubernetes' nodes, and so empty those that are cordoned.
 	WatchMachines bool
 
-	writer *apply.Writer
-	// podIndexer finds the pods of a cluster; nil where the manager's cache has to.
-	podIndexer toolscache.Indexer
-	memories   memories
-	machines   machines
-	events     chan event.GenericEvent
+	writer   *apply.Writer
+	memories memories
+	machines machines
+	events   chan event.GenericEvent
 	// stop ends what runs beside reconciliations.
 	stop context.Context //nolint:containedctx // the listeners' life is the operator's
 }
@@ -98,9 +97,6 @@ const workers = 16
 // SetupWithManager starts the reconciler with a manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, m ctrl.Manager) error {
 	r.writer = apply.New(r.Client, r.Reader)
-	if err := r.indexPods(ctx, m); err != nil {
-		return fmt.Errorf("indexing pods by cluster: %w", err)
-	}
 	child := handler.EnqueueRequestsFromMapFunc(clusterOf)
 	r.events, r.stop = make(chan event.GenericEvent), ctx
 	b := ctrl.NewControllerManagedBy(m).

@@ -43,7 +43,7 @@ func (s *scope) observation() status.Observation {
 		Problems:      s.problems, Waiting: s.waiting, Working: s.working,
 	}
 	for i, pod := range s.slurmdPods {
-		o.Pods[i] = status.Pod{Set: pod.plan.Set, Serving: pod.serving, Node: s.nodeOf(pod)}
+		o.Pods[i] = status.Pod{Set: pod.plan.Set, Serving: pod.serving, Node: pod.node}
 	}
 	if s.want.ControllerIP != "" {
 		o.Endpoints = v1alpha1.Endpoints{

@@ -24,9 +24,9 @@ func (s *scope) watchSizes(context.Context) error {
 		}
 		if c := pod.resizePending; c != nil {
 			s.waiting = &status.Problem{Reason: v1alpha1.ReasonUpdating,
-				Message: fmt.Sprintf("the resize of node %s waits for Kubernetes (%s): %s", pod.node(), c.Reason, c.Message)}
+				Message: fmt.Sprintf("the resize of node %s waits for Kubernetes (%s): %s", pod.name(), c.Reason, c.Message)}
 		}
-		if node := s.nodeOf(pod); node != nil && node.Unusable() {
+		if node := pod.node; node != nil && node.Unusable() {
 			s.problem(v1alpha1.ReasonNodeUnusable, "node "+node.Name+" "+node.Wish())
 		}
 	}
@@ -50,7 +50,7 @@ func sizeOf(pod *corev1.Pod) (given size, known bool) {
 const growPatience = 5 * time.Minute
 
 func (s *scope) impatient(pod *slurmdPod) bool {
-	if node := s.nodeOf(pod); node == nil || !node.Grows() {
+	if node := pod.node; node == nil || !node.Grows() {
 		pod.growing = time.Time{}
 		return false
 	}

@@ -94,8 +94,8 @@ func (s *scope) versions() uint64 {
 	}
 	for _, pod := range s.slurmdPods {
 		sum += pod.version
-		if s.machineFor(pod.Pod) != (machine{}) { // an event of the machine's changes nothing in the pod
-			sum++
+		if s.machineFor(pod.Pod) != (machine{}) { // what happens to the machine changes nothing in the pod
+			add(pod)
 		}
 	}
 	return sum

@@ -83,7 +83,7 @@ func (s *scope) observe(ctx context.Context) error {
 	if err := s.read(ctx, s.want.ControllerName(), s.controller); err != nil {
 		return err
 	}
-	return s.readPods(ctx)
+	return s.readPods()
 }
 
 func (s *scope) read(ctx context.Context, name string, o client.Object) error {
@@ -94,8 +94,8 @@ func (s *scope) read(ctx context.Context, name string, o client.Object) error {
 	return nil
 }
 
-func (s *scope) readPods(ctx context.Context) error {
-	pods, err := s.podsOf(ctx, client.ObjectKeyFromObject(s.cluster))
+func (s *scope) readPods() error {
+	pods, err := s.Pods.of(client.ObjectKeyFromObject(s.cluster))
 	if err != nil {
 		return fmt.Errorf("listing pods: %w", err)
 	}

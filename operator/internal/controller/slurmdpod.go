@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"context"
-	"fmt"
 	"hash/maphash"
 	"strconv"
 	"strings"
@@ -10,9 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/operator/internal/nodeplan"
@@ -33,7 +28,7 @@ type facts struct {
 	plan nodeplan.Pod
 	// named tells that the pod's labels name a node of its set.
 	named bool
-	// version is another for another version of any pod.
+	// version is another for a version of any pod that says something else of what counts here. Most changes do not.
 	version uint64
 	// restarts is how often the kubelet has started slurmd again, and ends how often slurmd has ended.
 	restarts, ends int32
@@ -66,19 +61,19 @@ type past struct {
 	// lastSize is what the kubelet had given it before, if sizeSeen.
 	lastSize size
 	sizeSeen bool
-	// at is where the node was last found among slurmctld's.
-	at int
+	// node is the pod's node as slurmctld knows it, or nil, and at where that is among slurmctld's.
+	node *slurm.Node
+	at   int
 	// look is the last one in which the pod was there.
 	look uint64
 }
 
-// node is the name of the pod's node.
-func (p *slurmdPod) node() string { return p.plan.Node }
+// name is that of the pod's node.
+func (p *slurmdPod) name() string { return p.plan.Node }
 
 // read reads a version of a pod.
 func read(pod *corev1.Pod) facts {
 	f := facts{
-		version: maphash.Comparable(seed, [2]string{string(pod.UID), pod.ResourceVersion}),
 		serving: serves(pod), restarts: restarts(pod), ends: slurmdEnds(pod),
 	}
 	node, ended := pod.Labels[contract.LabelNode], pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
@@ -107,85 +102,70 @@ func read(pod *corev1.Pod) facts {
 		}
 	}
 	f.size, f.sized = sizeOf(pod)
+	f.version = versionOf(pod, f)
 	return f
 }
 
-// podIndex is the index of the pods of a cluster, by the cluster's namespace and name.
-const podIndex = "cluster"
-
-// indexPods lets the pods of a cluster be found among those of many.
-func (r *Reconciler) indexPods(ctx context.Context, m ctrl.Manager) error {
-	informer, err := m.GetCache().GetInformer(ctx, &corev1.Pod{})
-	if err != nil {
-		return fmt.Errorf("watching pods: %w", err)
+// versionOf sums up all that is ever looked at of a pod. Of one that something may have to be said about, that is everything.
+func versionOf(pod *corev1.Pod, f facts) uint64 {
+	if f.troubled || f.resizePending != nil {
+		return maphash.Comparable(seed, [2]string{string(pod.UID), pod.ResourceVersion})
 	}
-	if shared, one := informer.(toolscache.SharedIndexInformer); one {
-		r.podIndexer = shared.GetIndexer()
-		return shared.AddIndexers(toolscache.Indexers{podIndex: func(o any) ([]string, error) {
-			pod := o.(*corev1.Pod)
-			return []string{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[contract.LabelCluster]}.String()}, nil
-		}})
+	var deleted time.Time
+	if pod.DeletionTimestamp != nil {
+		deleted = pod.DeletionTimestamp.Time
 	}
-	// Where the operator looks at some namespaces only, each has an informer of its own, behind the manager's cache.
-	return m.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, clusterIndex, clusterLabel)
-}
-
-// clusterIndex finds the pods of a cluster among those of many in a namespace.
-const clusterIndex = "metadata.labels." + contract.LabelCluster
-
-func clusterLabel(o client.Object) []string { return []string{o.GetLabels()[contract.LabelCluster]} }
-
-// podsOf are the pods of a cluster. They are those of the cache itself, as copies of thousands would cost more than all
-// else: what changes one, copies that.
-func (r *Reconciler) podsOf(ctx context.Context, cluster types.NamespacedName) ([]*corev1.Pod, error) {
-	if r.podIndexer != nil {
-		found, err := r.podIndexer.ByIndex(podIndex, cluster.String())
-		pods := make([]*corev1.Pod, 0, len(found))
-		for _, o := range found {
-			pods = append(pods, o.(*corev1.Pod))
-		}
-		return pods, err
-	}
-	list := &corev1.PodList{}
-	err := r.Client.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingFields{clusterIndex: cluster.Name}, client.UnsafeDisableDeepCopy)
-	pods := make([]*corev1.Pod, len(list.Items))
-	for i := range list.Items {
-		pods[i] = &list.Items[i]
-	}
-	return pods, err
+	return maphash.Comparable(seed, struct {
+		uid             types.UID
+		machine         string
+		deleted         time.Time
+		keys, gres      string
+		plan            nodeplan.Pod
+		named           bool
+		restarts, ends  int32
+		serving, marked bool
+		size            size
+		sized           bool
+	}{
+		pod.UID, pod.Spec.NodeName, deleted, pod.Annotations[contract.AnnotationRotateKeys], pod.Annotations[contract.AnnotationGres],
+		f.plan, f.named, f.restarts, f.ends, f.serving, f.busy, f.size, f.sized,
+	})
 }
 
 // takePods sorts a cluster's pods, and forgets those that have gone.
 func (s *scope) takePods(pods []*corev1.Pod) {
-	known := s.memory.pods
-	s.memory.look++
+	m := s.memory
+	m.look++
 	s.slurmdPods = make([]*slurmdPod, 0, len(pods))
 	for _, pod := range pods {
-		p, before := known[pod.UID]
+		p, same := m.versions[pod]
 		switch {
-		case before && p.ResourceVersion == pod.ResourceVersion:
+		case same:
 		case pod.Labels[contract.LabelRole] == contract.RoleSlurmd && s.want.OwnedBy(pod):
-			if !before {
+			if p = m.pods[pod.UID]; p == nil {
 				p = &slurmdPod{}
-				known[pod.UID] = p
+				m.pods[pod.UID] = p
 			}
+			delete(m.versions, p.Pod)
 			p.Pod, p.facts, p.asked = pod, read(pod), false
+			m.versions[pod] = p
 		case pod.Name == s.want.ControllerPodName():
 			s.controllerPod = pod
 			continue
 		default:
 			continue
 		}
-		p.look = s.memory.look
+		p.look, p.node = m.look, nil
 		s.slurmdPods = append(s.slurmdPods, p)
 		s.want.GresInUse = append(s.want.GresInUse, p.gres...)
 	}
-	if len(known) == len(s.slurmdPods) {
+	if len(m.pods) == len(s.slurmdPods) {
 		return
 	}
-	for uid, p := range known {
-		if p.look != s.memory.look {
-			delete(known, uid)
+	for uid, p := range m.pods {
+		if p.look != m.look {
+			delete(m.pods, uid)
+			delete(m.versions, p.Pod)
 		}
 	}
 }
@@ -195,21 +175,29 @@ func (s *scope) podOf(node string) *slurmdPod {
 	if s.podAt == nil {
 		s.podAt = make(map[string]*slurmdPod, len(s.slurmdPods))
 		for _, pod := range s.slurmdPods {
-			s.podAt[pod.node()] = pod
+			s.podAt[pod.name()] = pod
 		}
 	}
 	return s.podAt[node]
 }
 
+// meet finds the pods' nodes among slurmctld's.
+func (s *scope) meet() {
+	for _, pod := range s.slurmdPods {
+		pod.node = s.nodeOf(pod)
+	}
+}
+
 // nodeOf is the node of a pod as slurmctld knows it, or nil.
 func (a *answers) nodeOf(pod *slurmdPod) *slurm.Node {
-	if pod.at < len(a.slurmNodes) && a.slurmNodes[pod.at].Name == pod.node() {
+	if pod.at < len(a.slurmNodes) && a.slurmNodes[pod.at].Name == pod.name() {
 		return &a.slurmNodes[pod.at]
 	}
-	at, known := a.slurmAt[pod.node()]
+	at, known := a.slurmAt[pod.name()]
 	if !known {
 		return nil
 	}
 	pod.at = at
+	a.slurmNodes[at].Name = pod.name() // the same, but also in memory, so that it is seen to be equal without being read
 	return &a.slurmNodes[at]
 }

@@ -27,9 +27,10 @@ type Observation struct {
 	Known bool
 	// New tells that slurmctld has never answered yet, so that it knows of no node.
 	New bool
-	// Nodes are slurmctld's nodes, and At is where each is among them; that is found out where it is nil.
+	// Nodes are slurmctld's nodes.
 	Nodes []slurm.Node
-	At    map[string]int
+	// At is where each is among Nodes; it is made where it is nil.
+	At map[string]int
 	// FreeAt is when the jobs of busy nodes will have ended at the latest, in seconds since 1970, as far as that is
 	// known.
 	FreeAt map[string]int64
@@ -53,7 +54,9 @@ type Set struct {
 
 // Pod is a slurmd pod.
 type Pod struct {
-	Node  string
+	Node string
+	// Slurm is the node among Nodes, which is looked for where it is nil.
+	Slurm *slurm.Node
 	Set   string
 	Index int
 	// Hash is that of what it was made from.
@@ -156,7 +159,7 @@ func Make(o Observation) []Step {
 }
 
 func newPlanner(o Observation) *planner {
-	p := &planner{Observation: o, sets: map[string]Set{}, places: make([]place, len(o.Pods)), onNode: make([]*place, len(o.Nodes))}
+	p := &planner{Observation: o, sets: map[string]Set{}, places: make([]place, len(o.Pods))}
 	for _, s := range o.Sets {
 		p.sets[s.Name] = s
 	}
@@ -167,10 +170,13 @@ func newPlanner(o Observation) *planner {
 		}
 	}
 	for i := range o.Pods {
-		p.places[i] = place{Pod: &o.Pods[i], exists: true, node: &noNode}
-		if at, registered := p.At[o.Pods[i].Node]; registered {
-			p.places[i].node, p.places[i].registered = &o.Nodes[at], true
-			p.onNode[at] = &p.places[i]
+		pod := &o.Pods[i]
+		p.places[i] = place{Pod: pod, exists: true, node: pod.Slurm, registered: true}
+		if pod.Slurm == nil {
+			p.places[i].node, p.places[i].registered = p.find(pod.Node)
+		}
+		if p.places[i].registered && !pod.Leaving {
+			p.settled++
 		}
 	}
 	return p
@@ -213,11 +219,12 @@ func Chooses(o Observation) bool {
 type planner struct {
 	Observation
 	sets map[string]Set
-	// places are those of Pods, in their order, and onNode those of Nodes; nil where one has no pod.
+	// places are those of Pods, in their order.
 	places []place
-	onNode []*place
 	byName map[string]*place
-	steps  []Step
+	// settled is how many nodes that Slurm knows have a pod that does not leave.
+	settled int
+	steps   []Step
 }
 
 // place is what Kubernetes and Slurm know of one node.
@@ -235,21 +242,32 @@ var noNode slurm.Node
 
 // place is that of a node, which may have neither a pod nor be known to Slurm.
 func (p *planner) place(set string, index int) *place {
+	name := nodeName(set, index)
+	if known := p.placeOf(name); known != nil {
+		return known
+	}
+	free := &place{Pod: &Pod{Node: name, Set: set, Index: index}}
+	free.node, free.registered = p.find(name)
+	return free
+}
+
+// placeOf is the place of a node's pod, or nil.
+func (p *planner) placeOf(name string) *place {
 	if p.byName == nil {
 		p.byName = make(map[string]*place, len(p.places))
 		for i := range p.places {
 			p.byName[p.places[i].Node] = &p.places[i]
 		}
 	}
-	name := nodeName(set, index)
-	if known, exists := p.byName[name]; exists {
-		return known
-	}
-	free := &place{Pod: &Pod{Node: name, Set: set, Index: index}, node: &noNode}
+	return p.byName[name]
+}
+
+// find finds the node of a name among Slurm's.
+func (p *planner) find(name string) (node *slurm.Node, registered bool) {
 	if at, registered := p.At[name]; registered {
-		free.node, free.registered = &p.Nodes[at], true
+		return &p.Nodes[at], true
 	}
-	return free
+	return &noNode, false
 }
 
 // setNames are the wanted sets in their order, then sets that only have pods left.
@@ -302,13 +320,22 @@ func (p *planner) planSet(name string) {
 // members are the pods of a set that count towards its replicas: also those that leave against our will,
 // because they come back under the same name.
 func (p *planner) members(name string) []*place {
-	list := make([]*place, 0, len(p.places))
+	inOrder := make([]*place, len(p.places))
+	var others []*place
 	for i := range p.places {
-		if pod := &p.places[i]; pod.Set == name && !pod.Leaving {
-			list = append(list, pod)
+		pod := &p.places[i]
+		switch {
+		case pod.Set != name || pod.Leaving:
+		case pod.Index >= 0 && pod.Index < len(inOrder) && inOrder[pod.Index] == nil:
+			inOrder[pod.Index] = pod // nearly all, and faster than sorting
+		default:
+			others = append(others, pod)
 		}
 	}
-	slices.SortFunc(list, func(a, b *place) int { return cmp.Compare(a.Index, b.Index) })
+	list := append(slices.DeleteFunc(inOrder, func(pod *place) bool { return pod == nil }), others...)
+	if others != nil {
+		slices.SortStableFunc(list, func(a, b *place) int { return cmp.Compare(a.Index, b.Index) })
+	}
 	return list
 }
 

@@ -157,8 +157,13 @@ func (p *planner) lost() {
 		p.deleteEnded()
 		return
 	}
+	if p.settled == len(p.Nodes) {
+		p.deleteEnded()
+		return
+	}
 	for i := range p.Nodes {
-		node, pod := &p.Nodes[i], p.onNode[i]
+		node := &p.Nodes[i]
+		pod := p.placeOf(node.Name)
 		exists := pod != nil
 		if exists && !pod.Leaving {
 			continue

@@ -69,6 +69,7 @@ func (c *Client) Nodes(ctx context.Context) (nodes []Node, version string, err e
 	if err := c.call(ctx, http.MethodGet, "nodes/", nil, &body, &body.answer); err != nil {
 		return nil, "", fmt.Errorf("listing nodes: %w", err)
 	}
+	shareWords(body.Nodes)
 	return body.Nodes, body.Meta.Slurm.Release, nil
 }
 
