@@ -37,17 +37,20 @@ func (s *scope) rests(ctx context.Context) bool {
 	if m.rest.since.IsZero() || s.Clock.Since(m.rest.since) >= restTime || m.rest.versions != s.versions() {
 		return false
 	}
-	before := m.answers
-	s.keys = m.keys
-	if s.Clock.Since(m.rest.asked) < restTrust {
-		jobs, err := s.NewSlurm(s.controllerPod.Status.PodIP, s.keys[contract.KeyJWT]).Jobs(ctx)
-		return err == nil && slices.EqualFunc(before.slurmJobs, jobs, sameJob)
+	slurmctld := s.NewSlurm(s.controllerPod.Status.PodIP, m.keys[contract.KeyJWT])
+	jobs, err := slurmctld.Jobs(ctx)
+	if err != nil || !slices.EqualFunc(m.answers.slurmJobs, jobs, sameJob) {
+		return false
 	}
-	if s.ensureKeys(ctx) != nil || s.askSlurm(ctx) != nil || !s.known {
+	if s.Clock.Since(m.rest.asked) < restTrust {
+		return true
+	}
+	nodes, _, err := slurmctld.Nodes(ctx)
+	if err != nil || !reflect.DeepEqual(m.answers.slurmNodes, nodes) || s.ensureKeys(ctx) != nil {
 		return false
 	}
 	m.rest.asked = s.Clock.Now()
-	return reflect.DeepEqual(before.slurmNodes, s.slurmNodes) && slices.EqualFunc(before.slurmJobs, s.slurmJobs, sameJob) && before.agent == s.agent
+	return true
 }
 
 func sameJob(a, b slurm.Job) bool { return slices.Equal(a.State, b.State) }
