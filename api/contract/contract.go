@@ -21,6 +21,8 @@ const (
 const (
 	RoleController = "controller"
 	RoleSlurmd     = "slurmd"
+	// RoleVersion is a pod that tells the version of Slurm in an image.
+	RoleVersion = "version"
 )
 
 // Annotations.
@@ -37,6 +39,9 @@ const (
 // carry the value that they were made for; on a pod, a change also makes the kubelet refresh the mounted keys at once.
 const AnnotationRotateKeys = "slurmcluster.dev/rotate-keys"
 
+// AnnotationImage is, on a pod of RoleVersion, the image that it is asked for.
+const AnnotationImage = "slurmcluster.dev/image"
+
 // AnnotationGres lists the names of the generic resources that a slurmd pod offers, with commas between.
 const AnnotationGres = "slurmcluster.dev/gres"
 
@@ -46,6 +51,8 @@ const (
 	ContainerSlurmd     = "slurmd"
 	ContainerMunged     = "munged"
 	ContainerSlurmrestd = "slurmrestd"
+	// ContainerVersion tells the version of Slurm in an image.
+	ContainerVersion = "version"
 )
 
 // Environment variables that the operator sets and the shim reads.

@@ -92,6 +92,11 @@ type SlurmClusterStatus struct {
 	// +optional
 	Jobs JobCounts `json:"jobs"`
 
+	// image is the one that slurmctld runs. Nodes of a newer Slurm wait until slurmctld has it, slurmctld of an older Slurm until
+	// the nodes have it.
+	// +optional
+	Image string `json:"image,omitempty"`
+
 	// slurmVersion is the version of the running slurmctld.
 	// +optional
 	SlurmVersion string `json:"slurmVersion,omitempty"`

@@ -43,6 +43,8 @@ type memory struct {
 	volumes volumes
 	// listener waits for events in slurmctld.
 	listener listener
+	// probed is the image that was last asked for its version.
+	probed probed
 	// activity is when something last changed.
 	activity   time.Time
 	generation int64

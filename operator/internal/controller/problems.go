@@ -26,6 +26,9 @@ func (s *scope) findPodProblems(ctx context.Context) error {
 	} else if err := s.whyNoControllerPod(ctx); err != nil {
 		return err
 	}
+	if s.versionPod != nil && s.versionPod.Status.Phase == corev1.PodPending {
+		found = append(found, podProblems(s.versionPod, s.Clock.Now())...)
+	}
 	var troubled []*slurmdPod
 	for _, pod := range s.slurmdPods {
 		if pod.troubled {

@@ -39,6 +39,7 @@ func (s *scope) observation() status.Observation {
 		Cluster: s.cluster, Pods: make([]status.Pod, len(s.slurmdPods)), Known: s.known,
 		Jobs: s.slurmJobs, Version: s.slurmVersion,
 		RunningConfig: s.agent.RunningHash, ConfigAppliedBy: string(s.agent.AppliedBy), WantedConfig: s.configHash,
+		RunningImage:  s.runningImage(),
 		ControllerRan: s.cluster.Status.SlurmVersion != "",
 		Problems:      s.problems, Waiting: s.waiting, Working: s.working,
 	}

@@ -36,6 +36,8 @@ type scope struct {
 	budget     *policyv1.PodDisruptionBudget
 	// controllerPod is nil while there is none.
 	controllerPod *corev1.Pod
+	// versionPod is asked for the version of an image; nil while there is no such pod.
+	versionPod *corev1.Pod
 	// slurmdPods are the slurmd pods of this cluster.
 	slurmdPods []*slurmdPod
 	// podAt is the pod of each node; podOf makes it.
@@ -107,6 +109,7 @@ func (s *scope) readPods() error {
 // what keeps it from going on is then among the problems. An error is one that only a retry can help.
 func (s *scope) work(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
+		s.chooseImages,
 		s.ensureKeysAndServices,
 		s.spreadKeys,
 		s.ensureConfig,

@@ -152,6 +152,9 @@ func (s *scope) takePods(pods []*corev1.Pod) {
 		case pod.Name == s.want.ControllerPodName():
 			s.controllerPod = pod
 			continue
+		case pod.Name == s.want.VersionPodName() && s.want.OwnedBy(pod):
+			s.versionPod = pod
+			continue
 		default:
 			continue
 		}

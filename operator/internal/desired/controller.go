@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"cmp"
 	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -45,8 +46,10 @@ func Controller(c Cluster) *appsv1ac.StatefulSetApplyConfiguration {
 		WithSpec(set)
 }
 
+func (c Cluster) controllerImage() string { return cmp.Or(c.ControllerImage, c.Image()) }
+
 func controllerPodSpec(c Cluster) *corev1ac.PodSpecApplyConfiguration {
-	spec := podSpec(c, c.Object.Spec.Controller.Template).
+	spec := podSpec(c, c.controllerImage(), c.Object.Spec.Controller.Template).
 		WithTerminationGracePeriodSeconds(controllerGrace).
 		WithContainers(slurmctld(c), slurmrestd(c)).
 		WithVolumes(
@@ -61,7 +64,7 @@ func controllerPodSpec(c Cluster) *corev1ac.PodSpecApplyConfiguration {
 }
 
 func slurmctld(c Cluster) *corev1ac.ContainerApplyConfiguration {
-	return container(c, contract.ContainerSlurmctld, "slurmctld").
+	return container(c, c.controllerImage(), contract.ContainerSlurmctld, "slurmctld").
 		WithWorkingDir(contract.HomeDir).
 		WithPorts(
 			corev1ac.ContainerPort().WithName("slurmctld").WithContainerPort(contract.PortSlurmctld),
@@ -83,7 +86,7 @@ func slurmctld(c Cluster) *corev1ac.ContainerApplyConfiguration {
 }
 
 func slurmrestd(c Cluster) *corev1ac.ContainerApplyConfiguration {
-	ac := container(c, contract.ContainerSlurmrestd, "slurmrestd").
+	ac := container(c, c.controllerImage(), contract.ContainerSlurmrestd, "slurmrestd").
 		WithPorts(corev1ac.ContainerPort().WithName("slurmrestd").WithContainerPort(contract.PortSlurmrestd)).
 		WithVolumeMounts(mount("config", contract.ConfigDir).WithReadOnly(true))
 	ac.SecurityContext.WithRunAsUser(contract.SlurmrestdUserID).WithRunAsGroup(contract.SlurmrestdUserID)

@@ -18,6 +18,9 @@ type Cluster struct {
 	Object *v1alpha1.SlurmCluster
 	// DefaultImage is the Slurm image of clusters that name none.
 	DefaultImage string
+	// ControllerImage and NodeImage are what the controller pod and slurmd pods are to have now, while the wanted image cannot
+	// be that of all; Image where they are empty.
+	ControllerImage, NodeImage string
 	// ControllerIP is the IP of the controller Service; slurmds and configuration need it.
 	ControllerIP string
 	// VolumesHash is that of the contents of volumes that pods do not see change; empty if there are none.
@@ -43,7 +46,7 @@ func (c Cluster) SecretName() string { return c.Object.Name + "-keys" }
 // ConfigMapName is the name of the ConfigMap with Slurm's configuration files.
 func (c Cluster) ConfigMapName() string { return c.Object.Name + "-config" }
 
-// Image is the Slurm image of the cluster's pods.
+// Image is the wanted Slurm image of the cluster's pods.
 func (c Cluster) Image() string {
 	if c.Object.Spec.Image != "" {
 		return c.Object.Spec.Image

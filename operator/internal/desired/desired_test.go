@@ -78,7 +78,7 @@ func TestObjects(t *testing.T) {
 		require.NoError(t, err)
 		for kind, object := range map[string]any{
 			"secret": Secret(c, keys), "configmap": ConfigMap(c, files), "controller": Controller(c),
-			"controller-service": ControllerService(c), "nodes-service": NodesService(c),
+			"controller-service": ControllerService(c), "nodes-service": NodesService(c), "version-pod": VersionPod(c),
 			"slurmd-pod": SlurmdPod(c, c.Object.Spec.NodeSets[0], 2),
 		} {
 			t.Run(name+"/"+kind, func(t *testing.T) {

@@ -15,7 +15,7 @@ var shim = []string{"/usr/bin/tini", "--", shimProgram}
 const shimProgram = "/usr/local/bin/slurmd-shim"
 
 // podSpec is what the controller pod and slurmd pods have in common. It fits Pod Security "restricted".
-func podSpec(c Cluster, t v1alpha1.PodTemplate) *corev1ac.PodSpecApplyConfiguration {
+func podSpec(c Cluster, image string, t v1alpha1.PodTemplate) *corev1ac.PodSpecApplyConfiguration {
 	spec := corev1ac.PodSpec().
 		WithAutomountServiceAccountToken(false).
 		// The variables of every Service of the namespace would reach jobs, and slow shells down.
@@ -28,7 +28,7 @@ func podSpec(c Cluster, t v1alpha1.PodTemplate) *corev1ac.PodSpecApplyConfigurat
 			WithFSGroupChangePolicy(corev1.FSGroupChangeOnRootMismatch).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
 		WithSubdomain(c.NodesServiceName()).
-		WithInitContainers(munged(c)).
+		WithInitContainers(munged(c, image)).
 		WithVolumes(
 			memoryVolume("shared"),
 			memoryVolume("run"),
@@ -50,17 +50,17 @@ func podSpec(c Cluster, t v1alpha1.PodTemplate) *corev1ac.PodSpecApplyConfigurat
 
 // munged is a native sidecar: it is there before its clients and after them. That costs no time, because
 // it has no startup probe: its clients wait for its socket themselves.
-func munged(c Cluster) *corev1ac.ContainerApplyConfiguration {
-	return container(c, contract.ContainerMunged, "munged").
+func munged(c Cluster, image string) *corev1ac.ContainerApplyConfiguration {
+	return container(c, image, contract.ContainerMunged, "munged").
 		WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
 		WithVolumeMounts(mount("keys", contract.KeyDir), mount("shared", contract.SharedDir))
 }
 
-// container is a container of the Slurm image that runs the shim with the given arguments.
-func container(c Cluster, name string, args ...string) *corev1ac.ContainerApplyConfiguration {
+// container is a container of a Slurm image that runs the shim with the given arguments.
+func container(c Cluster, image, name string, args ...string) *corev1ac.ContainerApplyConfiguration {
 	ac := corev1ac.Container().
 		WithName(name).
-		WithImage(c.Image()).
+		WithImage(image).
 		WithCommand(shim...).
 		WithArgs(args...).
 		// The last words of a daemon become the cluster's condition.

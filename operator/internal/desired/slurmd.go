@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -53,7 +54,7 @@ func TemplateHash(c Cluster, set v1alpha1.NodeSet) string {
 }
 
 func slurmdPodSpec(c Cluster, set v1alpha1.NodeSet) *corev1ac.PodSpecApplyConfiguration {
-	spec := podSpec(c, set.Template).
+	spec := podSpec(c, c.nodeImage(), set.Template).
 		WithTerminationGracePeriodSeconds(grace(set)).
 		WithContainers(slurmd(c, set)).
 		WithVolumes(diskVolume("spool"))
@@ -93,13 +94,15 @@ func grace(set v1alpha1.NodeSet) int64 {
 	return *set.TerminationGracePeriodSeconds
 }
 
+func (c Cluster) nodeImage() string { return cmp.Or(c.NodeImage, c.Image()) }
+
 func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfiguration {
 	limits := corev1.ResourceList{
 		corev1.ResourceCPU:    set.Resources.CPU,
 		corev1.ResourceMemory: set.Resources.Memory,
 	}
 	addDevices(limits, set)
-	return container(c, contract.ContainerSlurmd, slurmdArgs(set)...).
+	return container(c, c.nodeImage(), contract.ContainerSlurmd, slurmdArgs(set)...).
 		WithWorkingDir(contract.HomeDir).
 		WithPorts(corev1ac.ContainerPort().WithName("slurmd").WithContainerPort(contract.PortSlurmd)).
 		WithEnv(

@@ -2,6 +2,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,8 @@ type Observation struct {
 	// RunningConfig is the hash of the configuration that slurmctld runs with, ConfigAppliedBy how it came to that, and
 	// WantedConfig the hash of the wanted.
 	RunningConfig, ConfigAppliedBy, WantedConfig string
+	// RunningImage is the image that slurmctld runs; empty if that is not sure.
+	RunningImage string
 	// ControllerRan tells whether slurmctld has answered before, in this or an earlier observation.
 	ControllerRan bool
 	// Problems are what needs a person or a replacement, the gravest first.
@@ -59,6 +62,7 @@ func Make(o Observation) v1alpha1.SlurmClusterStatus {
 		SlurmVersion:       old.SlurmVersion,
 		ConfigHash:         old.ConfigHash,
 		ConfigAppliedBy:    old.ConfigAppliedBy,
+		Image:              cmp.Or(o.RunningImage, old.Image),
 	}
 	if o.RunningConfig != "" {
 		s.ConfigHash, s.ConfigAppliedBy = o.RunningConfig, o.ConfigAppliedBy

@@ -409,6 +409,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: endpoints
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.Endpoints
+    - name: image
+      type:
+        scalar: string
     - name: jobs
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.JobCounts

@@ -27,6 +27,9 @@ type SlurmClusterStatusApplyConfiguration struct {
 	NodeSets []NodeSetStatusApplyConfiguration `json:"nodeSets,omitempty"`
 	// jobs counts jobs, as slurmctld last told.
 	Jobs *JobCountsApplyConfiguration `json:"jobs,omitempty"`
+	// image is the one that slurmctld runs. Nodes of a newer Slurm wait until slurmctld has it, slurmctld of an older Slurm until
+	// the nodes have it.
+	Image *string `json:"image,omitempty"`
 	// slurmVersion is the version of the running slurmctld.
 	SlurmVersion *string `json:"slurmVersion,omitempty"`
 	// configHash is the hash of the configuration that slurmctld runs with.
@@ -107,6 +110,14 @@ func (b *SlurmClusterStatusApplyConfiguration) WithNodeSets(values ...*NodeSetSt
 // If called multiple times, the Jobs field is set to the value of the last call.
 func (b *SlurmClusterStatusApplyConfiguration) WithJobs(value *JobCountsApplyConfiguration) *SlurmClusterStatusApplyConfiguration {
 	b.Jobs = value
+	return b
+}
+
+// WithImage sets the Image field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Image field is set to the value of the last call.
+func (b *SlurmClusterStatusApplyConfiguration) WithImage(value string) *SlurmClusterStatusApplyConfiguration {
+	b.Image = &value
 	return b
 }
 
