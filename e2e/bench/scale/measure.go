@@ -61,7 +61,7 @@ func (s *stage) many(ctx context.Context, clusters int, steady time.Duration) er
 		return err
 	}
 	title := fmt.Sprintf("%d idle clusters: ", clusters)
-	s.row(title+"CPU", "5 %%", fmt.Sprintf("%.1f %% of a core", 100*u.cpu/steady.Seconds()))
+	s.row(title+"CPU", "5 %", fmt.Sprintf("%.1f %% of a core", 100*u.cpu/steady.Seconds()))
 	s.row(title+"writes in "+steady.String(), "0", fmt.Sprintf("%.0f", u.writes))
 	s.row(title+"memory", "300 MB", fmt.Sprintf("%.0f MB", u.memory/1e6))
 	took, err := s.firstObjects(ctx)

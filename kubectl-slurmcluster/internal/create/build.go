@@ -16,8 +16,9 @@ func (o *Options) build() *v1alpha1.SlurmCluster {
 		Spec: v1alpha1.SlurmClusterSpec{
 			Image: o.Image,
 			NodeSets: []v1alpha1.NodeSet{{
-				Name:     o.NodeSet,
-				Replicas: &o.Nodes,
+				Name:      o.NodeSet,
+				Replicas:  o.replicas,
+				Autoscale: o.autoscale,
 				Resources: v1alpha1.NodeResources{
 					CPU: o.cpus, Memory: o.memory,
 					Requests: v1alpha1.ResourceRequests{CPU: o.cpuRequest, Memory: o.memoryRequest},

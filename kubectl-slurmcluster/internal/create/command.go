@@ -19,6 +19,9 @@ create slurmcluster demo" fails with "Unexpected args".`
 const examples = `  # Two nodes with a CPU each; come back when they can run jobs
   kubectl create slurmcluster demo --nodes 2 --cpus 1 --memory 512Mi --wait
 
+  # Up to ten nodes, as jobs need them, and none without jobs
+  kubectl create slurmcluster demo --nodes 0-10 --idle-timeout 2m
+
   # A home directory that all nodes share, and a queue that outlives its pod
   kubectl create slurmcluster demo --volume home:/home/user --storage 1Gi
 
@@ -64,7 +67,8 @@ func Command(env *cli.Env) *cobra.Command {
 
 func (o *Options) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Int32Var(&o.Nodes, "nodes", o.Nodes, "number of nodes")
+	flags.StringVar(&o.Nodes, "nodes", o.Nodes, "`NUMBER` of nodes, or MIN-MAX: as many as the jobs need")
+	flags.DurationVar(&o.IdleTimeout, "idle-timeout", 0, "how long a node above MIN stays without jobs, as `TIME` (default: 5m)")
 	flags.StringVar(&o.CPUs, "cpus", o.CPUs, "`CPUs` of each node, at least 1")
 	flags.StringVar(&o.CPURequest, "cpu-request", "", "CPUs that Kubernetes sets aside for each node, as `QUANTITY`, where nodes may share theirs (default: all)")
 	flags.StringVar(&o.MemoryRequest, "memory-request", "", "memory that Kubernetes sets aside for each node, as `QUANTITY` (default: all)")

@@ -30,7 +30,8 @@ func run(w *clitest.World, args ...string) error {
 
 func TestDryRunGolden(t *testing.T) {
 	tests := map[string][]string{
-		"small": {"demo"},
+		"small":      {"demo"},
+		"autoscaled": {"demo", "--nodes", "0-10", "--idle-timeout", "2m"},
 		"full": {
 			"demo", "--nodes", "4", "--cpus", "2", "--memory", "4Gi", "--node-set", "big", "--image", "registry.example/slurm:1",
 			"--features", "avx2,fast", "--storage", "2Gi", "--storage-class", "ssd", "--volume", "home:/home/user",

@@ -25,8 +25,11 @@ type Options struct {
 	Env        *cli.Env
 	PrintFlags *genericclioptions.PrintFlags
 
-	Name, Namespace       string
-	Nodes                 int32
+	Name, Namespace string
+	// Nodes is a number, or two with '-' between: as few and as many as jobs need.
+	Nodes string
+	// IdleTimeout is how long a node that jobs brought stays without any; 0: the API's default.
+	IdleTimeout           time.Duration
 	CPUs, Memory, NodeSet string
 	// CPURequest and MemoryRequest are what Kubernetes sets aside; empty: all of CPUs and Memory.
 	CPURequest, MemoryRequest string
@@ -39,6 +42,8 @@ type Options struct {
 
 	dryRun cmdutil.DryRunStrategy
 
+	replicas                  *int32
+	autoscale                 *v1alpha1.Autoscale
 	cpus, memory, storage     resource.Quantity
 	cpuRequest, memoryRequest *resource.Quantity
 	volumes                   []v1alpha1.SharedVolume
@@ -50,7 +55,7 @@ func NewOptions(env *cli.Env) *Options {
 	return &Options{
 		Env:        env,
 		PrintFlags: genericclioptions.NewPrintFlags("created").WithTypeSetter(cli.Scheme),
-		Nodes:      1, CPUs: "1", Memory: "1Gi", NodeSet: "cpu",
+		Nodes:      "1", CPUs: "1", Memory: "1Gi", NodeSet: "cpu",
 		Timeout: 5 * time.Minute,
 	}
 }

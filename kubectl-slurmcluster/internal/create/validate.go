@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 )
 
 // The rules are those of the custom resource's schema, said in terms of flags. A test holds the two together.
@@ -74,9 +78,42 @@ func (o *Options) checkNodeSet() error {
 	return nil
 }
 
+// nodeNumbers are a number, or two with '-' between.
+var nodeNumbers = regexp.MustCompile(`^([0-9]{1,9})(?:-([0-9]{1,9}))?$`)
+
 func (o *Options) checkNodes() error {
-	if o.Nodes < 0 || o.Nodes > maxNodes {
-		return fmt.Errorf("--nodes %d: a cluster has 0 to %d nodes", o.Nodes, maxNodes)
+	texts := nodeNumbers.FindStringSubmatch(o.Nodes)
+	if texts == nil {
+		return fmt.Errorf("--nodes %s: give a number of nodes, such as 4, or the least and the most, such as 0-10", o.Nodes)
+	}
+	var numbers []int32
+	for _, text := range texts[1:] {
+		n, err := strconv.ParseInt(cmp.Or(text, "0"), 10, 32)
+		if err != nil || n > maxNodes {
+			return fmt.Errorf("--nodes %s: a cluster has 0 to %d nodes", o.Nodes, maxNodes)
+		}
+		numbers = append(numbers, int32(n))
+	}
+	if texts[2] == "" {
+		o.replicas = &numbers[0]
+		return o.checkIdleTimeout()
+	}
+	if numbers[1] < 1 || numbers[0] > numbers[1] {
+		return fmt.Errorf("--nodes %s: the second number is the most nodes there may be, at least 1 and at least the first", o.Nodes)
+	}
+	o.autoscale = &v1alpha1.Autoscale{Min: numbers[0], Max: numbers[1]}
+	if o.IdleTimeout != 0 {
+		o.autoscale.IdleTimeout = &metav1.Duration{Duration: o.IdleTimeout}
+	}
+	return o.checkIdleTimeout()
+}
+
+func (o *Options) checkIdleTimeout() error {
+	switch {
+	case o.IdleTimeout < 0:
+		return fmt.Errorf("--idle-timeout %s: give a time that is not negative, such as 5m", o.IdleTimeout)
+	case o.IdleTimeout > 0 && o.autoscale == nil:
+		return fmt.Errorf("--idle-timeout %s: without --nodes MIN-MAX, nodes stay whether they have jobs or not", o.IdleTimeout)
 	}
 	return nil
 }
