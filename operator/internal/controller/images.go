@@ -18,10 +18,10 @@ import (
 // probeAgain is how long after an image did not tell its version it is asked again.
 const probeAgain = 30 * time.Second
 
-// probed is an image and the version of its Slurm.
+// probed is an image and the version of its Slurm, also as it was said: a version has no 05.
 type probed struct {
-	image   string
-	version *version.Version
+	image, said string
+	version     *version.Version
 }
 
 // chooseImages decides which image slurmctld has now and which the nodes have, while the wanted one is not that which
@@ -42,21 +42,22 @@ func (s *scope) chooseImages(ctx context.Context) error {
 	if err != nil || next == nil {
 		return err
 	}
+	said := s.memory.probed.said
 	switch order := compareReleases(next, is); {
 	case order == 0:
 		s.want.ControllerImage, s.want.NodeImage = wanted, wanted
 	case order > 0:
 		s.want.ControllerImage = wanted
-		s.workOn("the nodes get image %s once slurmctld runs it, because its Slurm is newer: %s", wanted, next)
+		s.workOn("the nodes get image %s once slurmctld runs it, because its Slurm is newer: %s", wanted, said)
 	case s.cluster.Spec.Controller.Storage != nil:
 		s.problem(v1alpha1.ReasonApplyFailed, fmt.Sprintf("image %s has Slurm %s, which cannot read the queue that Slurm %s keeps in controller.storage: "+
-			"set an image of that release or a newer one, or make a new cluster", wanted, next, is))
+			"set an image of that release or a newer one, or make a new cluster", wanted, said, s.cluster.Status.SlurmVersion))
 	default:
 		s.want.NodeImage = wanted
-		if s.nodesAreWanted() {
+		if s.memory.nodesHave == wanted {
 			s.want.ControllerImage = wanted
 		} else {
-			s.workOn("slurmctld gets image %s once all nodes have it, because its Slurm is older: %s", wanted, next)
+			s.workOn("slurmctld gets image %s once all nodes have it, because its Slurm is older: %s", wanted, said)
 		}
 	}
 	return nil
@@ -70,18 +71,24 @@ func compareReleases(a, b *version.Version) int {
 	return int(a.Minor()) - int(b.Minor())
 }
 
-// nodesAreWanted tells whether all slurmd pods are made from what is wanted now.
-func (s *scope) nodesAreWanted() bool {
+// rememberNodesHave remembers whether all nodes have the wanted image, of which slurmctld may wait to be sure. What pods are
+// made from is known in full only when all else has been looked at.
+func (s *scope) rememberNodesHave(context.Context) error {
+	s.memory.nodesHave = ""
+	if s.want.NodeImage == "" || s.want.NodeImage == s.cluster.Status.Image {
+		return nil
+	}
 	hashes := map[string]string{}
 	for _, set := range s.cluster.Spec.NodeSets {
 		hashes[set.Name] = desired.TemplateHash(s.want, set)
 	}
 	for _, pod := range s.slurmdPods {
 		if hashes[pod.plan.Set] != pod.plan.Hash {
-			return false
+			return nil
 		}
 	}
-	return true
+	s.memory.nodesHave = s.want.NodeImage
+	return nil
 }
 
 // versionOf is the version of Slurm in an image, nil while it is not known: a pod is asked.
@@ -112,7 +119,7 @@ func (s *scope) versionOf(ctx context.Context, image string) (*version.Version, 
 	_, number, _ := strings.Cut(strings.TrimSpace(words), " ") // slurm 24.11.5
 	v, err := version.ParseGeneric(number)
 	if err == nil && pod.Status.Phase == corev1.PodSucceeded {
-		s.memory.probed = probed{image, v}
+		s.memory.probed = probed{image, number, v}
 		return v, s.endProbe(ctx)
 	}
 	s.problem(v1alpha1.ReasonImageUnavailable, fmt.Sprintf("image %s does not tell its version of Slurm: %s", image, words))

@@ -43,8 +43,11 @@ func TestChooseImages(t *testing.T) {
 				l.pods[0].Annotations = map[string]string{contract.AnnotationTemplateHash: hash}
 			}
 			s := l.scope()
+			s.want.NodeImage = c.node
+			require.NoError(t, s.rememberNodesHave(t.Context()))
+			s = l.scope()
 			if c.version != "" {
-				s.memory.probed = probed{"new", version.MustParseGeneric(c.version)}
+				s.memory.probed = probed{"new", c.version, version.MustParseGeneric(c.version)}
 			}
 			require.NoError(t, s.chooseImages(t.Context()))
 			require.Equal(t, []string{c.controller, c.node}, []string{s.want.ControllerImage, s.want.NodeImage})

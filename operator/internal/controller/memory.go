@@ -45,6 +45,8 @@ type memory struct {
 	listener listener
 	// probed is the image that was last asked for its version.
 	probed probed
+	// nodesHave is the wanted image once all nodes have it, while slurmctld does not.
+	nodesHave string
 	// activity is when something last changed.
 	activity   time.Time
 	generation int64

@@ -120,6 +120,7 @@ func (s *scope) work(ctx context.Context) error {
 		s.checkVolumes,
 		s.listen,
 		s.runNodes,
+		s.rememberNodesHave,
 		s.hastenRequeued,
 		s.protectBusy,
 		s.markBusy,
