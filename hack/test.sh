@@ -50,6 +50,7 @@ for part in "$@"; do
       prepare
       step "Benchmarks: how fast clusters and nodes come, what the shim costs" go run ./e2e/bench
       if [ -n "$LOCAL" ]; then
+        step "Benchmarks: a machine that an online service shares with Slurm nodes" go run ./e2e/bench/share
         step "Image: MPI and HPC Challenge" hack/image.sh hpc trixie
         step "Benchmarks: HPC Challenge in a pod and on the host" go run ./e2e/bench/hpc
         step "Tools: kwok and the operator's program" eval 'go -C tools/kwok build -o "$BIN/kwok" sigs.k8s.io/kwok/cmd/kwok && go build -o "$BIN/operator" ./operator'
