@@ -36,7 +36,8 @@ func (s *scope) chooseImages(ctx context.Context) error {
 	s.want.ControllerImage, s.want.NodeImage = running, running
 	is, err := version.ParseGeneric(s.cluster.Status.SlurmVersion)
 	if err != nil {
-		return nil // slurmctld has told none that makes sense, and will again
+		s.workOn("image %s waits until slurmctld tells its own version: %s", wanted, err)
+		return nil
 	}
 	next, err := s.versionOf(ctx, wanted)
 	if err != nil || next == nil {
