@@ -74,7 +74,7 @@ func (c *child) stop() error {
 	if errors.Is(err, os.ErrProcessDone) {
 		err = nil
 	}
-	<-c.ended // by the signal
+	<-c.ended //nolint:errcheck // it ended by the signal
 	errClose := c.log.Close()
 	c.log = nil
 	return errors.Join(err, errClose)
