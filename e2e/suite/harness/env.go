@@ -18,6 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slurmcluster/slurmcluster/e2e/suite/kube"
@@ -53,6 +56,11 @@ func New(t *testing.T) *Env {
 	return NewFor(t, testLimit)
 }
 
+// away is for how long the API server may be stopped by another test.
+var away = wait.Backoff{Steps: 60, Duration: time.Second}
+
+func unanswered(err error) bool { return utilnet.IsProbableEOF(err) || utilnet.IsConnectionRefused(err) }
+
 // NewFor is New for a test that may take longer.
 func NewFor(t *testing.T, limit time.Duration) *Env {
 	t.Helper()
@@ -72,7 +80,9 @@ func NewFor(t *testing.T, limit time.Duration) *Env {
 			e.tell()
 		}
 		if os.Getenv("E2E_KEEP") == "" {
-			require.NoError(t, client.IgnoreNotFound(k.Delete(context.Background(), namespace)))
+			require.NoError(t, retry.OnError(away, unanswered, func() error {
+				return client.IgnoreNotFound(k.Delete(context.Background(), namespace))
+			}))
 		}
 	})
 	return e
