@@ -59,7 +59,9 @@ func New(t *testing.T) *Env {
 // away is for how long the API server may be stopped by another test.
 var away = wait.Backoff{Steps: 60, Duration: time.Second}
 
-func unanswered(err error) bool { return utilnet.IsProbableEOF(err) || utilnet.IsConnectionRefused(err) }
+func unanswered(err error) bool {
+	return utilnet.IsProbableEOF(err) || utilnet.IsConnectionRefused(err)
+}
 
 // NewFor is New for a test that may take longer.
 func NewFor(t *testing.T, limit time.Duration) *Env {
