@@ -100,6 +100,8 @@ func wreak(t *testing.T, seed uint64, minutes float64, every time.Duration) {
 	}
 	close(stop)
 	submitting.Wait()
+	shared.RLock() // other clusters may not be done yet
+	defer shared.RUnlock()
 	c.Update(nodes(3))
 	c.check()
 }
