@@ -4,14 +4,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"strings"
-	"syscall"
+
+	"github.com/slurmcluster/slurmcluster/e2e/bench/program"
 )
 
 // leastRuns is how many runs a median is made from at least.
@@ -24,17 +22,11 @@ type options struct {
 
 func main() {
 	o := options{}
-	images, _, _ := strings.Cut(os.Getenv("SLURM_IMAGES"), ",")
 	flag.IntVar(&o.runs, "runs", leastRuns, "how often each is measured")
-	flag.StringVar(&o.image, "image", cmp.Or(images, "localhost/slurmcluster/slurm:trixie"), "Slurm image; default: the first of SLURM_IMAGES")
+	flag.StringVar(&o.image, "image", program.SlurmImage(), "Slurm image; default: the first of SLURM_IMAGES")
 	flag.StringVar(&o.only, "only", "", "letters of the ways to measure, and nothing else; default: everything")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1) //nolint:gocritic // what stop would undo ends with the process
-	}
+	program.Main("bench", func(ctx context.Context) error { return run(ctx, o) })
 }
 
 func run(ctx context.Context, o options) error {

@@ -10,10 +10,10 @@ import (
 	"io"
 	"math"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"text/tabwriter"
+
+	"github.com/slurmcluster/slurmcluster/e2e/bench/program"
 )
 
 // usualRuns is how many pairs of runs medians are made from. Runs of the same side differ by 10 % and more on a machine that
@@ -33,12 +33,7 @@ func main() {
 	runs := flag.Int("runs", usualRuns, "how often each is measured")
 	image := flag.String("image", "localhost/slurmcluster/hpc:trixie", "Slurm image with hpcc, in buildah's storage and on the Kubernetes in use")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := measure(ctx, *image, *runs, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/hpc:", err)
-		os.Exit(1) //nolint:gocritic // what stop would undo ends with the process
-	}
+	program.Main("bench/hpc", func(ctx context.Context) error { return measure(ctx, *image, *runs, os.Stdout) })
 }
 
 func measure(ctx context.Context, image string, runs int, out io.Writer) (err error) {

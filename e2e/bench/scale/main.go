@@ -10,11 +10,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"github.com/slurmcluster/slurmcluster/e2e/bench/program"
 )
 
 type options struct {
@@ -32,17 +32,12 @@ func main() {
 	flag.IntVar(&o.nodes, "nodes", 5000, "of how many nodes one cluster is; 0: none")
 	flag.DurationVar(&o.steady, "steady", time.Minute, "how long the operator is watched while nothing happens")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/scale:", err)
-		os.Exit(1) //nolint:gocritic // what stop would undo ends with the process
-	}
+	program.Main("bench/scale", func(ctx context.Context) error { return run(ctx, o) })
 }
 
 func run(ctx context.Context, o options) (err error) {
 	s, err := newStage(ctx, o)
-	defer func() { err = errors.Join(err, s.leave(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, s.undo.All(context.WithoutCancel(ctx))) }()
 	if err != nil {
 		return err
 	}
@@ -61,7 +56,7 @@ func run(ctx context.Context, o options) (err error) {
 
 // row keeps a figure for the table, and tells it.
 func (s *stage) row(what, most, measured string) {
-	progress("%s: %s", what, measured)
+	program.Progress("%s: %s", what, measured)
 	s.rows = append(s.rows, [3]string{what, measured, most})
 }
 
@@ -73,6 +68,3 @@ func (s *stage) print(out io.Writer) error {
 	}
 	return table.Flush()
 }
-
-// progress says on standard error how far something is.
-func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -41,7 +41,7 @@ func (s *stage) many(ctx context.Context, clusters int, steady time.Duration) er
 	if err != nil {
 		return err
 	}
-	s.later(func(context.Context) error { return operator.stop() })
+	s.undo.Later(func(context.Context) error { return operator.stop() })
 	var all errgroup.Group
 	all.SetLimit(4)
 	for i := range clusters {
@@ -132,7 +132,7 @@ func (s *stage) large(ctx context.Context, nodes int, steady time.Duration) erro
 	if err != nil {
 		return err
 	}
-	s.later(func(context.Context) error { return operator.stop() })
+	s.undo.Later(func(context.Context) error { return operator.stop() })
 	began := time.Now()
 	if err := s.Create(ctx, cluster(namespaceLarge, "large", int32(nodes))); err != nil {
 		return err

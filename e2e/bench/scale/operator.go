@@ -15,6 +15,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/slurmcluster/slurmcluster/e2e/bench/program"
 )
 
 // metricsAddress is where the measured operator tells of itself.
@@ -175,7 +177,7 @@ func await(ctx context.Context, what string, limit time.Duration, check func(con
 		state, done, err = check(ctx)
 		if done || time.Since(said) > 10*time.Second {
 			said = time.Now()
-			progress("%s: %s, after %.0f s", what, state, time.Since(began).Seconds())
+			program.Progress("%s: %s, after %.0f s", what, state, time.Since(began).Seconds())
 		}
 		return done, err
 	})

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/slurmcluster/slurmcluster/e2e/bench/program"
 	"github.com/slurmcluster/slurmcluster/e2e/suite/kube"
 )
 
@@ -39,8 +39,7 @@ type stage struct {
 	kwok  *child
 	// rows are what was measured: what, how much, and how much is allowed.
 	rows [][3]string
-	// undo are steps back, to be done from the last to the first.
-	undo []func(context.Context) error
+	undo program.Undo
 }
 
 func newStage(ctx context.Context, o options) (*stage, error) {
@@ -65,16 +64,6 @@ func newStage(ctx context.Context, o options) (*stage, error) {
 	return s, nil
 }
 
-// leave puts everything back.
-func (s *stage) leave(ctx context.Context) (errs error) {
-	for i := len(s.undo) - 1; i >= 0; i-- {
-		errs = errors.Join(errs, s.undo[i](ctx))
-	}
-	return errs
-}
-
-func (s *stage) later(undo func(context.Context) error) { s.undo = append(s.undo, undo) }
-
 func (s *stage) connect(context.Context) (err error) {
 	s.Kube, err = kube.Connect()
 	return err
@@ -90,7 +79,7 @@ func (s *stage) takeAddresses(ctx context.Context) error {
 	if err := route("replace")(ctx); err != nil {
 		return err
 	}
-	s.later(route("delete"))
+	s.undo.Later(route("delete"))
 	return nil
 }
 
@@ -108,7 +97,7 @@ func (s *stage) pauseOperator(ctx context.Context) error {
 	if err := scale(ptr.To[int32](0))(ctx); err != nil {
 		return err
 	}
-	s.later(scale(ptr.To(max(1, ptr.Deref(deployment.Spec.Replicas, 1)))))
+	s.undo.Later(scale(ptr.To(max(1, ptr.Deref(deployment.Spec.Replicas, 1)))))
 	return await(ctx, "the operator in use to end", time.Minute, func(ctx context.Context) (string, bool, error) {
 		pods := &corev1.PodList{}
 		err := s.List(ctx, pods, client.InNamespace(ours.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels))
@@ -132,7 +121,7 @@ func (s *stage) cordon(ctx context.Context) error {
 		if err := set(o, true); err != nil {
 			return err
 		}
-		s.later(func(context.Context) error { return set(o, false) })
+		s.undo.Later(func(context.Context) error { return set(o, false) })
 	}
 	return nil
 }
@@ -147,7 +136,7 @@ func (s *stage) makeMachine(ctx context.Context) error {
 		Spec:       corev1.NodeSpec{PodCIDR: podRange, PodCIDRs: []string{podRange}},
 		Status:     corev1.NodeStatus{Allocatable: resources, Capacity: resources},
 	}
-	s.later(func(ctx context.Context) error { return client.IgnoreNotFound(s.Delete(ctx, o)) })
+	s.undo.Later(func(ctx context.Context) error { return client.IgnoreNotFound(s.Delete(ctx, o)) })
 	if err := s.Create(ctx, o); !apierrors.IsAlreadyExists(err) {
 		return err
 	}
@@ -168,7 +157,7 @@ func (s *stage) startKwok(ctx context.Context) (err error) {
 		args = append(args, "--config="+filepath.Join(s.stages, file))
 	}
 	if s.kwok, err = start(ctx, "kwok", "http://"+address+"/healthz", s.options.kwok, args...); err == nil {
-		s.later(func(context.Context) error { return s.kwok.stop() })
+		s.undo.Later(func(context.Context) error { return s.kwok.stop() })
 	}
 	return err
 }
@@ -182,7 +171,7 @@ func (s *stage) makeNamespaces(ctx context.Context) error {
 		if err := s.Create(ctx, o); err != nil {
 			return fmt.Errorf("%w; a measurement that was broken off leaves it, delete it", err)
 		}
-		s.later(func(ctx context.Context) error { return s.empty(ctx, name) })
+		s.undo.Later(func(ctx context.Context) error { return s.empty(ctx, name) })
 	}
 	return nil
 }
@@ -208,7 +197,7 @@ func (s *stage) empty(ctx context.Context, name string) error {
 func (s *stage) startSlurm(ctx context.Context) (err error) {
 	s.slurm, err = startSlurms(ctx, s.Kube, namespaceMany, namespaceLarge)
 	if err == nil {
-		s.later(s.slurm.stop)
+		s.undo.Later(s.slurm.stop)
 	}
 	return err
 }

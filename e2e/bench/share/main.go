@@ -3,19 +3,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
-	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"github.com/slurmcluster/slurmcluster/e2e/bench/program"
 )
 
 type options struct {
@@ -25,25 +23,19 @@ type options struct {
 
 func main() {
 	o := options{}
-	images, _, _ := strings.Cut(os.Getenv("SLURM_IMAGES"), ",")
-	flag.StringVar(&o.image, "image", cmp.Or(images, "localhost/slurmcluster/slurm:trixie"), "Slurm image; default: the first of SLURM_IMAGES")
+	flag.StringVar(&o.image, "image", program.SlurmImage(), "Slurm image; default: the first of SLURM_IMAGES")
 	flag.DurationVar(&o.step, "step", 20*time.Second, "how long the service has the same number of pods")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/share:", err)
-		os.Exit(1) //nolint:gocritic // what stop would undo ends with the process
-	}
+	program.Main("bench/share", func(ctx context.Context) error { return run(ctx, o) })
 }
 
 func run(ctx context.Context, o options) (err error) {
 	s, err := newStage(ctx, o)
-	defer func() { err = errors.Join(err, s.leave(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, s.undo.All(context.WithoutCancel(ctx))) }()
 	if err != nil {
 		return err
 	}
-	progress("the service's day, alone on the machine")
+	program.Progress("the service's day, alone on the machine")
 	alone, err := s.day(ctx)
 	if err != nil {
 		return err
@@ -51,7 +43,7 @@ func run(ctx context.Context, o options) (err error) {
 	if err := s.fill(ctx); err != nil {
 		return err
 	}
-	progress("the same day, with Slurm in what it leaves")
+	program.Progress("the same day, with Slurm in what it leaves")
 	shared, err := s.day(ctx)
 	if err != nil {
 		return err
@@ -80,6 +72,3 @@ func print(out io.Writer, alone, shared figures, done, again int) error {
 	fmt.Fprintf(table, "jobs of %d s done, and run again\t\t%d, %d\n", jobSeconds, done, again)
 	return table.Flush()
 }
-
-// progress says on standard error how far something is.
-func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +21,7 @@ import (
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/e2e/bench/program"
 	"github.com/slurmcluster/slurmcluster/e2e/suite/kube"
 )
 
@@ -45,7 +46,7 @@ type stage struct {
 	*kube.Kube
 	options
 	namespace string
-	undo      []func(context.Context) error
+	undo      program.Undo
 }
 
 func newStage(ctx context.Context, o options) (*stage, error) {
@@ -80,17 +81,8 @@ func (s *stage) create(ctx context.Context, o client.Object) error {
 	if err := s.Create(ctx, o); err != nil {
 		return fmt.Errorf("making %T %s: %w", o, o.GetName(), err)
 	}
-	s.undo = append(s.undo, func(ctx context.Context) error { return client.IgnoreNotFound(s.Delete(ctx, o)) })
+	s.undo.Later(func(ctx context.Context) error { return client.IgnoreNotFound(s.Delete(ctx, o)) })
 	return nil
-}
-
-// leave removes everything, the newest first.
-func (s *stage) leave(ctx context.Context) error {
-	var errs []error
-	for i := len(s.undo) - 1; i >= 0; i-- {
-		errs = append(errs, s.undo[i](ctx))
-	}
-	return errors.Join(errs...)
 }
 
 func (s *stage) await(ctx context.Context, what string, done func(context.Context) (bool, error)) error {
@@ -128,11 +120,8 @@ func (s *stage) fill(ctx context.Context) error {
 	return err
 }
 
-func (s *stage) inController(ctx context.Context, in *strings.Reader, command ...string) (string, error) {
+func (s *stage) inController(ctx context.Context, in io.Reader, command ...string) (string, error) {
 	where := kube.Container{Namespace: s.namespace, Pod: "spare-controller-0", Name: contract.ContainerSlurmctld}
-	if in == nil {
-		return s.Exec(ctx, where, nil, command...)
-	}
 	return s.Exec(ctx, where, in, command...)
 }
 
@@ -175,7 +164,7 @@ func (s *stage) day(ctx context.Context) (figures, error) {
 			f.starts = append(f.starts, took)
 		}
 		last = n
-		progress("%d pods of the service, after %.1f s", n, took.Seconds())
+		program.Progress("%d pods of the service, after %.1f s", n, took.Seconds())
 		before, err := s.serviceCPU(ctx)
 		if err != nil {
 			return f, err
