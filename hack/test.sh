@@ -44,7 +44,7 @@ for part in "$@"; do
     chaos)
       prepare
       export CHAOS_SEED=${SEED:-} CHAOS_MINUTES=${MINUTES:-5} CHAOS_CLUSTERS=${CLUSTERS:-1}
-      step "Kill and change things while jobs run, for $CHAOS_MINUTES minutes" go test -tags e2e -count=1 -timeout 0 -v -run TestChaos ./e2e/suite
+      step "Kill and change things while jobs run, for $CHAOS_MINUTES minutes" go test -tags e2e -count=1 -timeout 0 -v -parallel "$CHAOS_CLUSTERS" -run TestChaos ./e2e/suite
       ;;
     bench)
       prepare

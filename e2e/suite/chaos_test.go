@@ -33,6 +33,9 @@ const chaosPatience = 5 * time.Minute
 // saveTime is Slurm's own: what is submitted so shortly before a kill of slurmctld is lost with it.
 const saveTime = 6 * time.Second
 
+// controller is the pod of the cluster's slurmctld.
+const controller = "demo-controller-0"
+
 // work is what each job does: it writes down when it begins and when it has done its work, below a directory that all
 // nodes share.
 const work = `echo "begin ${SLURM_RESTART_COUNT:-0} $(hostname)" >> /data/$SLURM_JOB_ID
@@ -151,19 +154,24 @@ func (c *chaos) disturb() {
 	pods := &corev1.PodList{}
 	require.NoError(c, c.List(c.Ctx, pods, client.InNamespace(c.Namespace), client.MatchingLabels{contract.LabelCluster: c.Called}))
 	pod := pods.Items[c.random.IntN(len(pods.Items))]
-	kinds := []struct {
+	type event struct {
 		what string
 		do   func()
-	}{
+	}
+	kinds := []event{
 		{"kill slurmctld", func() {
-			c.forgot++
-			c.quietly(func() { c.kill("demo-controller-0", contract.ContainerSlurmctld, "slurmctld") })
+			c.suddenly(func() { c.kill(controller, contract.ContainerSlurmctld, "slurmctld") })
 		}},
-		{"kill slurmrestd", func() { c.kill("demo-controller-0", contract.ContainerSlurmrestd, "slurmrestd") }},
+		{"kill slurmrestd", func() { c.kill(controller, contract.ContainerSlurmrestd, "slurmrestd") }},
 		{"kill munged of " + pod.Name, func() { c.kill(pod.Name, contract.ContainerMunged, "munged") }},
-		{"kill slurmd of " + pod.Name, func() { c.kill(pod.Name, contract.ContainerSlurmd, "slurmd") }},
-		{"delete pod " + pod.Name, func() { c.quietly(func() { c.remove(&pod, 30) }) }},
-		{"delete pod " + pod.Name + " at once", func() { c.forgot++; c.quietly(func() { c.remove(&pod, 0) }) }},
+		{"delete pod " + pod.Name, func() { c.remove(&pod, 30) }},
+		{"delete pod " + pod.Name + " at once", func() {
+			if pod.Name != controller {
+				c.remove(&pod, 0)
+				return
+			}
+			c.suddenly(func() { c.remove(&pod, 0) })
+		}},
 		{"another number of replicas", func() { c.Update(nodes(int32(1 + c.random.IntN(4)))) }},
 		{"another template", func() {
 			c.Update(set(func(n *v1alpha1.NodeSet) {
@@ -176,15 +184,15 @@ func (c *chaos) disturb() {
 			}))
 		}},
 		{"another configuration", func() {
-			c.quietly(func() { c.Update(config("MaxArraySize", fmt.Sprint(1000+c.random.IntN(1000)))) })
+			c.Update(config("MaxArraySize", fmt.Sprint(1000+c.random.IntN(1000))))
 		}},
 		{"new keys", func() {
-			c.quietly(func() {
-				_, err := c.TryKubectl(nil, "annotate", "--overwrite", "slurmcluster", "demo", contract.AnnotationRotateKeys+"="+fmt.Sprint(c.random.IntN(1000)))
-				require.NoError(c, err)
-				time.Sleep(chaosPause)
-			})
+			_, err := c.TryKubectl(nil, "annotate", "--overwrite", "slurmcluster", "demo", contract.AnnotationRotateKeys+"="+fmt.Sprint(c.random.IntN(1000)))
+			require.NoError(c, err)
 		}},
+	}
+	if pod.Name != controller {
+		kinds = append(kinds, event{"kill slurmd of " + pod.Name, func() { c.kill(pod.Name, contract.ContainerSlurmd, "slurmd") }})
 	}
 	k := kinds[c.random.IntN(len(kinds))]
 	c.tell(k.what)
@@ -229,16 +237,11 @@ func (c *chaos) without(component string) {
 	})
 }
 
-// quietly does what may cost the jobs of the last seconds, when there are none: a slurmctld that ends, also to read its
-// configuration, forgets that it was about to launch one, and finds that out half an hour later.
-func (c *chaos) quietly(do func()) {
+// suddenly ends slurmctld without a word, when nothing was submitted in the time that Slurm may forget.
+func (c *chaos) suddenly(do func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for end := time.Now().Add(chaosPatience); time.Now().Before(end); time.Sleep(time.Second) {
-		if waiting, err := c.Try("squeue", "--noheader", "--states=PENDING,CONFIGURING"); err == nil && waiting == "" {
-			break
-		}
-	}
+	c.forgot++
 	time.Sleep(saveTime)
 	do()
 }

@@ -50,7 +50,10 @@ type Agent struct {
 	Check []string
 	// PollEvery is how often the mounted configuration and key are looked at when no notification comes.
 	PollEvery time.Duration
-	Log       *slog.Logger
+	// RecountAfter is how long after a start or a reconfiguration of slurmctld nodes are asked which jobs they run; zero
+	// means as soon as slurmctld believes them.
+	RecountAfter time.Duration
+	Log          *slog.Logger
 
 	mu     sync.Mutex
 	status contract.AgentConfig
@@ -62,6 +65,8 @@ type Agent struct {
 
 	current, previous staged
 	changedAt         time.Time
+
+	recountAt <-chan time.Time
 }
 
 // Run prepares, starts slurmctld and returns when it has ended: nil for status 0, an exit.Error with its
@@ -98,6 +103,12 @@ func (a *Agent) Run(ctx context.Context) error {
 				c = again
 			case reload:
 				c.signal(a.Log, syscall.SIGHUP)
+				a.recountLater()
+			}
+		case <-a.recountAt:
+			if err := a.recount(ctx); err != nil {
+				a.Log.Warn("nodes could not be asked for their jobs yet", "error", err)
+				a.recountLater()
 			}
 		case err := <-c.done:
 			if c, err = a.revive(c, err); err != nil {
@@ -147,6 +158,7 @@ func (a *Agent) prepare(ctx context.Context) error {
 
 // start starts slurmctld on the current configuration.
 func (a *Agent) start() (*child, error) {
+	a.recountLater()
 	argv := append(append([]string{}, a.Slurmctld...), "-D", "-f", filepath.Join(a.served(), contract.FileSlurmConf))
 	return startChild(argv, launch.Env())
 }

@@ -181,6 +181,30 @@ func TestRunReloadAndStop(t *testing.T) {
 	b.logged("terminated")
 }
 
+// TestRecount: after each start and reconfiguration, nodes that are not drained tell what they run, also when slurmctld
+// did not answer at first.
+func TestRecount(t *testing.T) {
+	b := newBench(t, "A=1")
+	require.Equal(t, 25*time.Second, b.patience())
+	b.RecountAfter = 50 * time.Millisecond
+	write := func(name, script string) {
+		require.NoError(t, os.WriteFile(filepath.Join(b.dir, name), []byte("#!/bin/sh\n"+script), 0o700))
+	}
+	write("sinfo", "[ -e \"$LOG.asked\" ] || { touch \"$LOG.asked\"; echo unable to contact slurmctld >&2; exit 1; }\n"+
+		"printf 'idle cpu-[0-2]\\nidle~ burst-0\\nmixed gpu-0\\nallocated* cpu-5\\ndrained cpu-3\\ndraining cpu-4\\n'\n")
+	write("scontrol", `[ "$1" = show ] || echo "told $*" >> "$LOG"`)
+	b.Check = []string{"true"}
+	b.start()
+	b.logged("told update NodeName=cpu-[0-2],gpu-0 State=UNDRAIN")
+	require.NoError(t, os.Remove(filepath.Join(b.dir, "log")))
+	b.mount(map[string]string{"slurm.conf": "A=2\nbatchstarttimeout=60"})
+	b.logged("read A=2")
+	b.logged("told update NodeName=cpu-[0-2],gpu-0 State=UNDRAIN")
+	b.stop()
+	require.NoError(t, <-b.ended)
+	require.Equal(t, 75*time.Second, b.patience())
+}
+
 // TestFatalConfigurationIsTakenBack: what Slurm's parser lets pass and slurmctld dies of.
 func TestFatalConfigurationIsTakenBack(t *testing.T) {
 	b := newBench(t, "A=1")
