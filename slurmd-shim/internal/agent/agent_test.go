@@ -191,10 +191,12 @@ func TestRecount(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(b.dir, name), []byte("#!/bin/sh\n"+script), 0o700))
 	}
 	write("sinfo", "[ -e \"$LOG.asked\" ] || { touch \"$LOG.asked\"; echo unable to contact slurmctld >&2; exit 1; }\n"+
-		"printf 'idle cpu-[0-2]\\nidle~ burst-0\\nmixed gpu-0\\nallocated* cpu-5\\ndrained cpu-3\\ndraining cpu-4\\n'\n")
+		"printf 'idle|cpu-[0-2]|none\\nidle~|burst-0|none\\nmixed|gpu-0|none\\nallocated*|cpu-5|none\\ndrained|cpu-3|bad disk\\ndraining|cpu-4|no|good\\n'\n")
 	write("scontrol", `[ "$1" = show ] || echo "told $*" >> "$LOG"`)
 	b.Check = []string{"true"}
 	b.start()
+	b.logged("told update NodeName=cpu-4 State=UNDRAIN")
+	b.logged("told update NodeName=cpu-4 State=DRAIN Reason=no|good")
 	b.logged("told update NodeName=cpu-[0-2],gpu-0 State=UNDRAIN")
 	require.NoError(t, os.Remove(filepath.Join(b.dir, "log")))
 	b.mount(map[string]string{"slurm.conf": "A=2\nbatchstarttimeout=60"})

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os/exec"
 	"regexp"
 	"strings"
 	"time"
@@ -57,11 +56,8 @@ func (a *Agent) createNodes(ctx context.Context, n contract.CloudNodes) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, a.Scontrol, append([]string{"create"}, args...)...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("scontrol create: %w: %s", err, strings.TrimSpace(string(out)))
-	}
-	return nil
+	_, err = a.slurm(ctx, a.Scontrol, append([]string{"create"}, args...)...)
+	return err
 }
 
 func (a *Agent) serveNodes(w http.ResponseWriter, r *http.Request) {

@@ -90,7 +90,7 @@ func TestNodes(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "broken"), nil, 0o600))
 	w := ask(a, http.MethodPost, contract.AgentPathNodes, mine, there, good)
 	require.Equal(t, http.StatusBadRequest, w.Code)
-	require.Contains(t, w.Body.String(), "scontrol create: exit status 1: Invalid node")
+	require.Contains(t, w.Body.String(), "scontrol: exit status 1: Invalid node")
 }
 
 func TestEvents(t *testing.T) {

@@ -2,9 +2,7 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"os/exec"
 	"regexp"
 	"strings"
 	"sync"
@@ -85,12 +83,12 @@ func (a *Agent) starting(ctx context.Context, nodes string) (bool, error) {
 	defer a.readiness.looking.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, a.Sinfo, "--noheader", "--Node", "--nodes="+nodes, "--format=%T").CombinedOutput()
+	states, err := a.slurm(ctx, a.Sinfo, "--noheader", "--Node", "--nodes="+nodes, "--format=%T")
 	if err != nil {
-		return false, fmt.Errorf("sinfo: %w: %s", err, strings.TrimSpace(string(out)))
+		return false, err
 	}
 	starting := false
-	for state := range strings.FieldsSeq(string(out)) {
+	for state := range strings.FieldsSeq(states) {
 		if strings.HasPrefix(state, "down") || strings.HasPrefix(state, "idle~") {
 			return false, nil // its job has been taken from it
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -46,26 +47,47 @@ func (a *Agent) recountLater() {
 // knows what it has saved: a job that it was about to launch runs for it for ever, and so does, after a sudden end, one
 // that has ended in the five seconds before. It would notice when the nodes register, which it lets them do every
 // twentieth ping, so every 33 minutes. UNDRAIN asks a node to register at once and changes nothing else of one that is
-// not drained; the others are left alone.
+// not drained; one that is drained and busy is drained again at once, before it has registered and can get a job.
 func (a *Agent) recount(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, a.Sinfo, "--noheader", "--format=%T %N").CombinedOutput()
+	groups, err := a.slurm(ctx, a.Sinfo, "--noheader", "--format=%T|%N|%E")
 	if err != nil {
-		return fmt.Errorf("sinfo: %w: %s", err, strings.TrimSpace(string(out)))
+		return err
 	}
-	var nodes []string
-	for line := range strings.Lines(string(out)) {
-		switch state, names, _ := strings.Cut(strings.TrimSpace(line), " "); state {
+	var usable []string
+	for group := range strings.Lines(groups) {
+		state, rest, _ := strings.Cut(strings.TrimSpace(group), "|")
+		nodes, reason, _ := strings.Cut(rest, "|")
+		switch state {
 		case "idle", "mixed", "allocated":
-			nodes = append(nodes, names)
+			usable = append(usable, nodes)
+		case "draining":
+			if err := a.register(ctx, nodes); err != nil {
+				return err
+			}
+			if _, err := a.slurm(ctx, a.Scontrol, "update", "NodeName="+nodes, "State=DRAIN", "Reason="+reason); err != nil {
+				return err
+			}
 		}
 	}
-	if len(nodes) == 0 {
+	if len(usable) == 0 {
 		return nil
 	}
-	if out, err := exec.CommandContext(ctx, a.Scontrol, "update", "NodeName="+strings.Join(nodes, ","), "State=UNDRAIN").CombinedOutput(); err != nil {
-		return fmt.Errorf("scontrol update: %w: %s", err, strings.TrimSpace(string(out)))
+	return a.register(ctx, strings.Join(usable, ","))
+}
+
+// register lets nodes register.
+func (a *Agent) register(ctx context.Context, nodes string) error {
+	_, err := a.slurm(ctx, a.Scontrol, "update", "NodeName="+nodes, "State=UNDRAIN")
+	return err
+}
+
+// slurm runs one of Slurm's commands and returns what it prints.
+func (a *Agent) slurm(ctx context.Context, command string, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, command, args...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %s", filepath.Base(command), err, strings.TrimSpace(string(out)))
 	}
-	return nil
+	return string(out), nil
 }
