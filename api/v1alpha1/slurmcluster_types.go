@@ -119,6 +119,15 @@ type SlurmClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.mountPath == v.mountPath))",message="two volumes have the same mountPath; give each its own"
 	Volumes []SharedVolume `json:"volumes,omitempty"`
 
+	// lifecycle says when the cluster ends by itself. Default: never.
+	// +optional
+	Lifecycle LifecycleSpec `json:"lifecycle,omitzero"`
+
+	// suspend takes the cluster's nodes away, and with spec.controller.storage slurmctld too, until it is false again.
+	// The queue stays: on the volume, or in slurmctld, which then runs on. Running jobs are waited for; no other starts.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
 	// config holds keys of slurm.conf, one value each. Keys that decide how the cluster is built belong to
 	// the operator and are refused.
 	// +optional
@@ -127,6 +136,24 @@ type SlurmClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].matches('^[^\\\\x00-\\\\x1f\\\\x7f#]+$'))",message="a value of spec.config is one line of text, not empty, without control characters, newlines or '#'"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k.lowerAscii() in ['accountingstoragehost','accountingstoragepass','accountingstorageport','accountingstoragetype','accountingstorageuser','authaltparameters','authalttypes','authinfo','authtype','backupaddr','backupcontroller','clustername','controladdr','controlmachine','credtype','downnodes','frontendname','grestypes','include','jobacctgathertype','maxnodecount','mcsplugin','nodename','nodeset','partitionname','plugindir','plugstackconfig','proctracktype','rebootprogram','resumefailprogram','resumeprogram','resumerate','resumetimeout','returntoservice','selecttype','slurmctldhost','slurmctldlogfile','slurmctldpidfile','slurmctldport','slurmctldprimaryoffprog','slurmctldprimaryonprog','slurmdlogfile','slurmdparameters','slurmdpidfile','slurmdport','slurmdspooldir','slurmduser','slurmuser','srunportrange','statesavelocation','suspendexcnodes','suspendexcparts','suspendexcstates','suspendprogram','suspendrate','suspendtime','suspendtimeout','switchtype','taskplugin','taskpluginparam','topologyplugin','treewidth','x11parameters']))",message="spec.config holds a key that the operator sets itself; remove it (docs/reference/slurm-conf.md lists these keys)"
 	Config map[string]ConfigValue `json:"config,omitempty"`
+}
+
+// LifecycleSpec says when a cluster ends by itself: it is deleted, as if by its owner.
+type LifecycleSpec struct {
+	// ttl is how long the cluster exists, from its creation on, such as 8h. Jobs that run then end with it.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	TTL *metav1.Duration `json:"ttl,omitempty"`
+
+	// idleTimeout is how long the cluster stays while no job runs or waits and nobody has a shell open in its controller pod,
+	// such as 30m. It does not pass while the cluster is suspended.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
 }
 
 // ConfigValue is the value of a slurm.conf parameter, as it stands behind the "=".

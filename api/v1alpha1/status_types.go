@@ -54,6 +54,12 @@ const (
 	ReasonNameConflict = "NameConflict"
 	// ReasonApplyFailed: the API server refused an object that the cluster needs.
 	ReasonApplyFailed = "ApplyFailed"
+	// ReasonSuspended: the cluster has no nodes, because spec.suspend says so.
+	ReasonSuspended = "Suspended"
+	// ReasonEndsSoon: the cluster will be deleted soon, because its time is over or it is idle.
+	ReasonEndsSoon = "EndsSoon"
+	// ReasonEnded: the cluster was deleted for one of these reasons.
+	ReasonEnded = "Ended"
 	// ReasonAsExpected: nothing to do and nothing wrong.
 	ReasonAsExpected = "AsExpected"
 )
@@ -108,6 +114,19 @@ type SlurmClusterStatus struct {
 	// or Restart (new keys, or a configuration that was brought back after slurmctld had ended with a newer one).
 	// +optional
 	ConfigAppliedBy string `json:"configAppliedBy,omitempty"`
+
+	// expiresAt is when the cluster will be deleted: when its ttl is over or, if that is sooner, when it will have been idle for
+	// its idleTimeout.
+	// +optional
+	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
+
+	// idleSince is since when no job runs or waits and nobody has a shell open, in clusters with an idleTimeout.
+	// +optional
+	IdleSince *metav1.Time `json:"idleSince,omitempty"`
+
+	// warnedOf is the expiresAt of which users were last warned.
+	// +optional
+	WarnedOf *metav1.Time `json:"warnedOf,omitempty"`
 
 	// endpoints are the addresses of the cluster's services.
 	// +optional

@@ -34,6 +34,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.EnvVarApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JobCounts"):
 		return &apiv1alpha1.JobCountsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LifecycleSpec"):
+		return &apiv1alpha1.LifecycleSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NodeResources"):
 		return &apiv1alpha1.NodeResourcesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NodeSet"):

@@ -127,6 +127,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: running
       type:
         scalar: numeric
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.LifecycleSpec
+  map:
+    fields:
+    - name: idleTimeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: ttl
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.NodeResources
   map:
     fields:
@@ -358,6 +367,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: imagePullPolicy
       type:
         namedType: io.k8s.api.core.v1.PullPolicy
+    - name: lifecycle
+      type:
+        namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.LifecycleSpec
     - name: nodeSets
       type:
         list:
@@ -374,6 +386,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: suspend
+      type:
+        scalar: boolean
     - name: tenancy
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.Tenancy
@@ -409,6 +424,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: endpoints
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.Endpoints
+    - name: expiresAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: idleSince
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: image
       type:
         scalar: string
@@ -435,6 +456,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: slurmVersion
       type:
         scalar: string
+    - name: warnedOf
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.TaskBinding
   scalar: string
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.Tenancy

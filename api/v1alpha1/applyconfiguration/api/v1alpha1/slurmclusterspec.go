@@ -31,6 +31,11 @@ type SlurmClusterSpecApplyConfiguration struct {
 	Controller *ControllerSpecApplyConfiguration `json:"controller,omitempty"`
 	// volumes are shared directories that every slurmd pod and the controller pod mount.
 	Volumes []SharedVolumeApplyConfiguration `json:"volumes,omitempty"`
+	// lifecycle says when the cluster ends by itself. Default: never.
+	Lifecycle *LifecycleSpecApplyConfiguration `json:"lifecycle,omitempty"`
+	// suspend takes the cluster's nodes away, and with spec.controller.storage slurmctld too, until it is false again.
+	// The queue stays: on the volume, or in slurmctld, which then runs on. Running jobs are waited for; no other starts.
+	Suspend *bool `json:"suspend,omitempty"`
 	// config holds keys of slurm.conf, one value each. Keys that decide how the cluster is built belong to
 	// the operator and are refused.
 	Config map[string]apiv1alpha1.ConfigValue `json:"config,omitempty"`
@@ -118,6 +123,22 @@ func (b *SlurmClusterSpecApplyConfiguration) WithVolumes(values ...*SharedVolume
 		}
 		b.Volumes = append(b.Volumes, *values[i])
 	}
+	return b
+}
+
+// WithLifecycle sets the Lifecycle field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Lifecycle field is set to the value of the last call.
+func (b *SlurmClusterSpecApplyConfiguration) WithLifecycle(value *LifecycleSpecApplyConfiguration) *SlurmClusterSpecApplyConfiguration {
+	b.Lifecycle = value
+	return b
+}
+
+// WithSuspend sets the Suspend field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Suspend field is set to the value of the last call.
+func (b *SlurmClusterSpecApplyConfiguration) WithSuspend(value bool) *SlurmClusterSpecApplyConfiguration {
+	b.Suspend = &value
 	return b
 }
 

@@ -5,6 +5,7 @@
 package v1alpha1
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
@@ -37,6 +38,13 @@ type SlurmClusterStatusApplyConfiguration struct {
 	// configAppliedBy is how slurmctld came to run with it: Start, Reconfigure (jobs and connections are not disturbed)
 	// or Restart (new keys, or a configuration that was brought back after slurmctld had ended with a newer one).
 	ConfigAppliedBy *string `json:"configAppliedBy,omitempty"`
+	// expiresAt is when the cluster will be deleted: when its ttl is over or, if that is sooner, when it will have been idle for
+	// its idleTimeout.
+	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
+	// idleSince is since when no job runs or waits and nobody has a shell open, in clusters with an idleTimeout.
+	IdleSince *metav1.Time `json:"idleSince,omitempty"`
+	// warnedOf is the expiresAt of which users were last warned.
+	WarnedOf *metav1.Time `json:"warnedOf,omitempty"`
 	// endpoints are the addresses of the cluster's services.
 	Endpoints *EndpointsApplyConfiguration `json:"endpoints,omitempty"`
 }
@@ -142,6 +150,30 @@ func (b *SlurmClusterStatusApplyConfiguration) WithConfigHash(value string) *Slu
 // If called multiple times, the ConfigAppliedBy field is set to the value of the last call.
 func (b *SlurmClusterStatusApplyConfiguration) WithConfigAppliedBy(value string) *SlurmClusterStatusApplyConfiguration {
 	b.ConfigAppliedBy = &value
+	return b
+}
+
+// WithExpiresAt sets the ExpiresAt field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ExpiresAt field is set to the value of the last call.
+func (b *SlurmClusterStatusApplyConfiguration) WithExpiresAt(value metav1.Time) *SlurmClusterStatusApplyConfiguration {
+	b.ExpiresAt = &value
+	return b
+}
+
+// WithIdleSince sets the IdleSince field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the IdleSince field is set to the value of the last call.
+func (b *SlurmClusterStatusApplyConfiguration) WithIdleSince(value metav1.Time) *SlurmClusterStatusApplyConfiguration {
+	b.IdleSince = &value
+	return b
+}
+
+// WithWarnedOf sets the WarnedOf field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WarnedOf field is set to the value of the last call.
+func (b *SlurmClusterStatusApplyConfiguration) WithWarnedOf(value metav1.Time) *SlurmClusterStatusApplyConfiguration {
+	b.WarnedOf = &value
 	return b
 }
 
