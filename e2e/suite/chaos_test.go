@@ -153,6 +153,9 @@ func (c *chaos) disturb() {
 	defer shared.RUnlock()
 	pods := &corev1.PodList{}
 	require.NoError(c, c.List(c.Ctx, pods, client.InNamespace(c.Namespace), client.MatchingLabels{contract.LabelCluster: c.Called}))
+	if len(pods.Items) == 0 {
+		return // all are being replaced
+	}
 	pod := pods.Items[c.random.IntN(len(pods.Items))]
 	type event struct {
 		what string
