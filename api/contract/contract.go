@@ -99,6 +99,13 @@ const AgentPathPower = "/power"
 // list in Slurm's words, have been switched on.
 const AgentPathProlog = "/prolog"
 
+// AgentPathVisitors is the HTTP path at which it answers with AgentVisitors; it wants a token.
+const AgentPathVisitors = "/visitors"
+
+// AgentPathAnnounce is where a POSTed AgentAnnouncement is shown to everybody who has a shell or an interactive job; it wants
+// a token.
+const AgentPathAnnounce = "/announce"
+
 // AgentEventsWait is how long it waits for an event, in seconds.
 const AgentEventsWait = 25
 
@@ -121,6 +128,19 @@ type CloudNodes struct {
 // AgentEvents counts what happened in slurmctld that the operator should look at.
 type AgentEvents struct {
 	Count uint64 `json:"count"`
+}
+
+// AgentVisitors are the people with a shell in slurmctld's pod.
+type AgentVisitors struct {
+	// Now is how many terminals are open.
+	Now int `json:"now"`
+	// SecondsSince is how long ago the last one was seen; negative if there was none since slurmctld's container started.
+	SecondsSince int64 `json:"secondsSince"`
+}
+
+// AgentAnnouncement is a line of text for people.
+type AgentAnnouncement struct {
+	Text string `json:"text"`
 }
 
 // AppliedBy is a way in which slurmctld comes to run with a configuration.

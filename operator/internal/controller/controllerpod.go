@@ -60,6 +60,21 @@ func (s *scope) whyControllerStays() string {
 	return ""
 }
 
+// switchOff lets slurmctld of a suspended cluster end once it is not needed: no node is left, and its queue is on a volume.
+func (s *scope) switchOff(context.Context) error {
+	spec, seen := &s.cluster.Spec, &s.memory.answers
+	if !spec.Suspend || spec.Controller.Storage == nil || len(s.slurmdPods) > 0 {
+		return nil
+	}
+	idle := !seen.asked.IsZero() && len(seen.slurmNodes) == 0 && !slices.ContainsFunc(seen.slurmJobs, slurm.Job.Running)
+	wasOff := s.controller.Spec.Replicas != nil && *s.controller.Spec.Replicas == 0
+	s.want.ControllerOff = idle || wasOff
+	return nil
+}
+
+// off tells whether slurmctld is switched off.
+func (s *scope) off() bool { return s.want.ControllerOff && s.controllerPod == nil }
+
 // refreshConfig sees to it that slurmctld gets a new configuration in seconds. The kubelet refreshes
 // mounted files within a minute or so, but at once when an annotation of the pod changes.
 func (s *scope) refreshConfig(ctx context.Context) error {

@@ -25,6 +25,10 @@ type memory struct {
 	pods     map[types.UID]*slurmdPod
 	versions map[*corev1.Pod]*slurmdPod
 	look     uint64
+	// jobs are those that slurmctld knew in the last look, in clusters that end when they are idle.
+	jobs map[string]bool
+	// due is when something is to be done for the cluster's end.
+	due time.Time
 	// plan is where the pods for a plan are put.
 	plan []nodeplan.Pod
 	// rest is what it was like when there was nothing left to do.

@@ -56,7 +56,7 @@ const refusedAfter = 2 * time.Second
 // the StatefulSet itself tells only its events.
 func (s *scope) whyNoControllerPod(ctx context.Context) error {
 	set := s.controller
-	if set.UID == "" || s.Clock.Since(set.CreationTimestamp.Time) < refusedAfter {
+	if s.want.ControllerOff || set.UID == "" || s.Clock.Since(set.CreationTimestamp.Time) < refusedAfter {
 		return nil
 	}
 	pod := &corev1.Pod{Spec: *set.Spec.Template.Spec.DeepCopy()}

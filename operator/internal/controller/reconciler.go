@@ -3,6 +3,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -33,7 +34,7 @@ import (
 	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
 )
 
-// +kubebuilder:rbac:groups=slurmcluster.dev,resources=slurmclusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=slurmcluster.dev,resources=slurmclusters,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups=slurmcluster.dev,resources=slurmclusters/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=slurmcluster.dev,resources=slurmclusters/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=statefulsets,verbs=get;list;watch;create;update;patch
@@ -57,6 +58,8 @@ type Slurm interface {
 	AwaitEvents(ctx context.Context, after uint64) (uint64, error)
 	BeginJob(ctx context.Context, id int64, when time.Time) error
 	Config(ctx context.Context) (contract.AgentConfig, error)
+	Visitors(ctx context.Context) (contract.AgentVisitors, error)
+	Announce(ctx context.Context, text string) error
 }
 
 // Reconciler keeps SlurmClusters as their specs want them.
@@ -170,19 +173,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	if s.rests(ctx) {
-		return reconcile.Result{RequeueAfter: r.PollInterval}, nil
+		return reconcile.Result{RequeueAfter: s.untilDue(r.PollInterval)}, nil
 	}
 	err := s.work(ctx)
-	changed, reportErr := s.report(ctx)
-	if err == nil {
-		err = reportErr
+	gone, liveErr := s.live(ctx)
+	if gone {
+		return reconcile.Result{}, nil
 	}
-	if err != nil {
+	changed, reportErr := s.report(ctx)
+	if err := errors.Join(err, liveErr, reportErr); err != nil {
 		return reconcile.Result{}, err
 	}
 	next := s.nextLook(changed)
 	s.rememberRest(changed)
-	return reconcile.Result{RequeueAfter: next}, nil
+	return reconcile.Result{RequeueAfter: s.untilDue(next)}, nil
 }
 
 // AnswerTimeout is how long a slurmctld may take to answer: they are near, and one that does not answer must not hold a

@@ -40,8 +40,9 @@ func (s *scope) observation() status.Observation {
 		Jobs: s.slurmJobs, Version: s.slurmVersion,
 		RunningConfig: s.agent.RunningHash, ConfigAppliedBy: string(s.agent.AppliedBy), WantedConfig: s.configHash,
 		RunningImage:  s.runningImage(),
-		ControllerRan: s.cluster.Status.SlurmVersion != "",
+		ControllerRan: s.cluster.Status.SlurmVersion != "" && !s.resumes(),
 		Problems:      s.problems, Waiting: s.waiting, Working: s.working,
+		Life: s.life, Off: s.off(),
 	}
 	for i, pod := range s.slurmdPods {
 		o.Pods[i] = status.Pod{Set: pod.plan.Set, Serving: pod.serving, Node: pod.node}
@@ -53,6 +54,12 @@ func (s *scope) observation() status.Observation {
 		}
 	}
 	return o
+}
+
+// resumes tells whether slurmctld has not answered yet since the cluster was suspended.
+func (s *scope) resumes() bool {
+	ready := meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && (ready.Reason == v1alpha1.ReasonSuspended || ready.Reason == v1alpha1.ReasonStarting)
 }
 
 // serves tells whether a pod can run jobs as far as the kubelet told: none of its containers has ended
@@ -94,5 +101,7 @@ func (s *scope) recordEvents(old *v1alpha1.SlurmCluster) {
 	}
 }
 
-// worthTelling: that a cluster became ready, and that something is wrong.
-func worthTelling(c *metav1.Condition) bool { return c.Status == metav1.ConditionTrue }
+// worthTelling: that a cluster became ready or is suspended, and that something is wrong.
+func worthTelling(c *metav1.Condition) bool {
+	return c.Status == metav1.ConditionTrue || c.Reason == v1alpha1.ReasonSuspended
+}

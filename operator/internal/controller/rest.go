@@ -34,7 +34,8 @@ type rest struct {
 // nor its jobs have changed.
 func (s *scope) rests(ctx context.Context) bool {
 	m := s.memory
-	if m.rest.since.IsZero() || s.Clock.Since(m.rest.since) >= restTime || m.rest.versions != s.versions() {
+	if m.rest.since.IsZero() || s.Clock.Since(m.rest.since) >= restTime || m.rest.versions != s.versions() ||
+		!m.due.IsZero() && !s.Clock.Now().Before(m.due) {
 		return false
 	}
 	slurmctld := s.NewSlurm(s.controllerPod.Status.PodIP, m.keys[contract.KeyJWT])
@@ -53,7 +54,7 @@ func (s *scope) rests(ctx context.Context) bool {
 	return true
 }
 
-func sameJob(a, b slurm.Job) bool { return slices.Equal(a.State, b.State) }
+func sameJob(a, b slurm.Job) bool { return a.ID == b.ID && slices.Equal(a.State, b.State) }
 
 // rememberRest remembers whether a cluster rests after a look.
 func (s *scope) rememberRest(changed bool) {

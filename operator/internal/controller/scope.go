@@ -19,6 +19,7 @@ import (
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/operator/internal/apply"
 	"github.com/slurmcluster/slurmcluster/operator/internal/desired"
+	"github.com/slurmcluster/slurmcluster/operator/internal/effective"
 	"github.com/slurmcluster/slurmcluster/operator/internal/status"
 )
 
@@ -53,6 +54,7 @@ type scope struct {
 	// asked are the nodes that slurmctld was asked for in this look, nil if for all.
 	asked map[string]bool
 
+	life     status.Life
 	problems []status.Problem
 	waiting  *status.Problem
 	working  *status.Problem
@@ -60,6 +62,7 @@ type scope struct {
 }
 
 func (r *Reconciler) newScope(c *v1alpha1.SlurmCluster) *scope {
+	c = effective.Of(c)
 	return &scope{
 		Reconciler: r,
 		cluster:    c,
@@ -113,6 +116,7 @@ func (s *scope) work(ctx context.Context) error {
 		s.ensureKeysAndServices,
 		s.spreadKeys,
 		s.ensureConfig,
+		s.switchOff,
 		s.ensureController,
 		s.askSlurm,
 		s.replaceController,
@@ -178,6 +182,16 @@ const (
 	lively = 30 * time.Second
 )
 
+// untilDue is how long to wait where otherwise would be next: not beyond the time at which the cluster ends, or its users
+// are to be told.
+func (s *scope) untilDue(next time.Duration) time.Duration {
+	due := s.memory.due
+	if due.IsZero() {
+		return next
+	}
+	return min(next, max(soon, due.Sub(s.Clock.Now())))
+}
+
 // nextLook is how long to wait before the next look.
 func (s *scope) nextLook(changed bool) time.Duration {
 	now := s.Clock.Now()
@@ -185,6 +199,8 @@ func (s *scope) nextLook(changed bool) time.Duration {
 		s.memory.activity, s.memory.generation = now, s.cluster.Generation
 	}
 	switch {
+	case s.off():
+		return s.PollInterval // only time changes something
 	case now.Sub(s.memory.sizeChanged) < wordTime:
 		return min(5*soon, s.PollInterval)
 	case now.Before(s.memory.requeueUntil) && s.settled():

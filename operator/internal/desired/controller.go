@@ -25,8 +25,12 @@ const controllerGrace = 30
 func Controller(c Cluster) *appsv1ac.StatefulSetApplyConfiguration {
 	spec := c.Object.Spec.Controller
 	labels := c.labels(contract.RoleController)
+	replicas := int32(1)
+	if c.ControllerOff {
+		replicas = 0
+	}
 	set := appsv1ac.StatefulSetSpec().
-		WithReplicas(1).
+		WithReplicas(replicas).
 		WithServiceName(c.NodesServiceName()).
 		WithSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{
 			contract.LabelCluster: c.Object.Name,

@@ -21,6 +21,8 @@ type Cluster struct {
 	// ControllerImage and NodeImage are what the controller pod and slurmd pods are to have now, while the wanted image cannot
 	// be that of all; Image where they are empty.
 	ControllerImage, NodeImage string
+	// ControllerOff tells that there is to be no controller pod, because the cluster is suspended.
+	ControllerOff bool
 	// ControllerIP is the IP of the controller Service; slurmds and configuration need it.
 	ControllerIP string
 	// VolumesHash is that of the contents of volumes that pods do not see change; empty if there are none.

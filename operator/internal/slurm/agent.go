@@ -51,6 +51,30 @@ func (c *Client) AwaitEvents(ctx context.Context, after uint64) (uint64, error) 
 	return events.Count, nil
 }
 
+// Visitors tells who has a shell in slurmctld's pod.
+func (c *Client) Visitors(ctx context.Context) (visitors contract.AgentVisitors, err error) {
+	body, status, err := c.askAgent(ctx, http.MethodGet, contract.AgentPathVisitors, nil)
+	if err != nil {
+		return visitors, fmt.Errorf("asking for visitors: %w", err)
+	}
+	if err := json.Unmarshal(body, &visitors); err != nil || status != http.StatusOK {
+		return visitors, fmt.Errorf("asking for visitors: %w: the agent answered %d: %s", ErrUnavailable, status, bytes.TrimSpace(body))
+	}
+	return visitors, nil
+}
+
+// Announce shows a line of text to everybody who has a shell in slurmctld's pod, or an interactive job.
+func (c *Client) Announce(ctx context.Context, text string) error {
+	body, status, err := c.askAgent(ctx, http.MethodPost, contract.AgentPathAnnounce, contract.AgentAnnouncement{Text: text})
+	if err != nil {
+		return fmt.Errorf("announcing: %w", err)
+	}
+	if status != http.StatusOK {
+		return fmt.Errorf("announcing: %w: %s", ErrRefused, bytes.TrimSpace(body))
+	}
+	return nil
+}
+
 func (c *Client) askAgent(ctx context.Context, method, path string, in any) ([]byte, int, error) {
 	token, err := NewToken(c.Key, c.Now())
 	if err != nil {

@@ -145,6 +145,8 @@ func (n *Node) Ours() bool { return strings.HasPrefix(n.Reason, contract.ReasonP
 
 // Job is the state of a job.
 type Job struct {
+	// ID is as Slurm writes it: 7, 7_3 for a task of an array, 7_[4-9] for tasks that wait.
+	ID string `json:"job_id"`
 	// State is a base state (PENDING, RUNNING, ...) followed by flags.
 	State []string `json:"state"`
 }

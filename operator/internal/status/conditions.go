@@ -21,10 +21,12 @@ func setConditions(o Observation, s *v1alpha1.SlurmClusterStatus) {
 func readiness(o Observation, s *v1alpha1.SlurmClusterStatus) Problem {
 	missing := *s.Nodes - *s.ReadyNodes
 	switch {
+	case o.Cluster.Spec.Suspend:
+		return suspended(o)
 	case len(o.Problems) > 0 && (!o.Known || missing > 0):
 		return o.Problems[0]
 	case !o.Known && !o.ControllerRan:
-		return Problem{v1alpha1.ReasonStarting, "waiting for slurmctld to answer for the first time"}
+		return Problem{v1alpha1.ReasonStarting, "waiting for slurmctld to answer"}
 	case !o.Known:
 		return Problem{v1alpha1.ReasonControllerUnavailable, "slurmctld does not answer; jobs go on, new ones have to wait"}
 	case missing > 0:
@@ -33,6 +35,25 @@ func readiness(o Observation, s *v1alpha1.SlurmClusterStatus) Problem {
 		return applyingConfig(o)
 	}
 	return Problem{v1alpha1.ReasonReady, fmt.Sprintf("slurmctld answers; %s with %s", plural(*s.ReadyNodes, "node"), plural(*s.CPUs, "CPU"))}
+}
+
+// suspended says what a suspended cluster still has. Its problems are told elsewhere: it is not ready anyway.
+func suspended(o Observation) Problem {
+	message := "no nodes; the queue is on its volume"
+	switch {
+	case len(o.Pods) > 0:
+		message = fmt.Sprintf("%s left, which go when their jobs have ended", plural(int32(len(o.Pods)), "node"))
+	case o.Cluster.Spec.Controller.Storage == nil:
+		message = "no nodes; slurmctld runs on, because the queue would be lost with it: the cluster has no controller.storage"
+	case !o.Off:
+		message = "no nodes; slurmctld is going"
+	}
+	return Problem{v1alpha1.ReasonSuspended, message}
+}
+
+// atRest tells whether a suspended cluster has nothing left to give up.
+func atRest(o Observation) bool {
+	return o.Cluster.Spec.Suspend && len(o.Pods) == 0 && (o.Off || o.Cluster.Spec.Controller.Storage == nil && o.RunningConfig == o.WantedConfig)
 }
 
 func applyingConfig(o Observation) Problem {
@@ -47,6 +68,8 @@ func progressing(o Observation, ready Problem) *Problem {
 	switch {
 	case o.Waiting != nil:
 		return o.Waiting
+	case atRest(o):
+		return nil
 	case ready.Reason != v1alpha1.ReasonReady:
 		return &ready
 	}

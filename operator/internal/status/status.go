@@ -4,6 +4,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,6 +35,15 @@ type Observation struct {
 	Waiting, Working *Problem
 	// Endpoints are the cluster's addresses.
 	Endpoints v1alpha1.Endpoints
+	// Life is the cluster's end.
+	Life Life
+	// Off tells that slurmctld of a suspended cluster is switched off, too.
+	Off bool
+}
+
+// Life is the end of a cluster that ends by itself; zero times are not known, or never.
+type Life struct {
+	ExpiresAt, IdleSince, WarnedOf time.Time
 }
 
 // Pod is the part of a slurmd pod that counts.
@@ -63,6 +73,9 @@ func Make(o Observation) v1alpha1.SlurmClusterStatus {
 		ConfigHash:         old.ConfigHash,
 		ConfigAppliedBy:    old.ConfigAppliedBy,
 		Image:              cmp.Or(o.RunningImage, old.Image),
+		ExpiresAt:          timeOf(o.Life.ExpiresAt),
+		IdleSince:          timeOf(o.Life.IdleSince),
+		WarnedOf:           timeOf(o.Life.WarnedOf),
 	}
 	if o.RunningConfig != "" {
 		s.ConfigHash, s.ConfigAppliedBy = o.RunningConfig, o.ConfigAppliedBy
@@ -74,6 +87,13 @@ func Make(o Observation) v1alpha1.SlurmClusterStatus {
 	s.Nodes, s.ReadyNodes, s.CPUs = &wanted, &ready, &cpus
 	setConditions(o, &s)
 	return s
+}
+
+func timeOf(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t}
 }
 
 func countJobs(jobs []slurm.Job) v1alpha1.JobCounts {

@@ -71,6 +71,15 @@ func TestConditions(t *testing.T) {
 			o.Problems = []Problem{{v1alpha1.ReasonImageUnavailable, "x"}}
 		}, "!ImageUnavailable", "ImageUnavailable", "ImageUnavailable"},
 		{"works", func(o *Observation) { o.Working = &Problem{v1alpha1.ReasonUpdating, "x"} }, "Ready", "Updating", "!AsExpected"},
+		{"suspended, with nodes", func(o *Observation) { o.Cluster.Spec.Suspend = true }, "!Suspended", "Suspended", "!AsExpected"},
+		{"suspended", func(o *Observation) { o.Cluster.Spec.Suspend, o.Pods = true, nil }, "!Suspended", "!AsExpected", "!AsExpected"},
+		{"suspended, slurmctld going", func(o *Observation) {
+			o.Cluster.Spec.Suspend, o.Pods, o.Cluster.Spec.Controller.Storage = true, nil, &v1alpha1.ControllerStorage{}
+		}, "!Suspended", "Suspended", "!AsExpected"},
+		{"suspended, slurmctld gone", func(o *Observation) {
+			o.Cluster.Spec.Suspend, o.Pods, o.Cluster.Spec.Controller.Storage = true, nil, &v1alpha1.ControllerStorage{}
+			o.Known, o.Off = false, true
+		}, "!Suspended", "!AsExpected", "!AsExpected"},
 		{"waits for jobs", func(o *Observation) { o.Waiting = &Problem{v1alpha1.ReasonWaitingForJobs, "x"} }, "Ready", "WaitingForJobs", "!AsExpected"},
 	}
 	for _, tt := range tests {

@@ -40,10 +40,12 @@ type Agent struct {
 	Listen string
 	// Proc is where the proc filesystem is mounted.
 	Proc string
+	// Terminals is where the kernel lists open pseudo-terminals.
+	Terminals string
 	// Slurmctld is the command to run; "-D -f <file>" is added.
 	Slurmctld []string
-	// Scontrol and Sinfo are Slurm's commands.
-	Scontrol, Sinfo string
+	// Scontrol, Sinfo and Squeue are Slurm's commands.
+	Scontrol, Sinfo, Squeue string
 	// Links are where links to this program are made that slurm.conf names as programs.
 	Links []string
 	// Check is a command of Slurm's that fails when SLURM_CONF names a file with errors.
@@ -60,6 +62,7 @@ type Agent struct {
 	events bell
 
 	readiness readiness
+	visitors  visitors
 
 	lastLog string
 
@@ -89,8 +92,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	visits := time.NewTicker(visitsEvery)
+	defer visits.Stop()
 	for {
 		select {
+		case <-visits.C:
+			a.countVisitors()
 		case <-ctx.Done():
 			c.signal(a.Log, syscall.SIGTERM)
 			return a.ended(<-c.done)

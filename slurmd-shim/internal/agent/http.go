@@ -17,7 +17,8 @@ import (
 const tcpListen = 0x0a
 
 // Handler answers contract.AgentPathConfig with contract.AgentConfig, /readyz with 200 when slurmctld listens, else 503,
-// and what autoscaling needs: it makes nodes, and tells when Slurm powers some up or down.
+// what autoscaling needs: it makes nodes, and tells when Slurm powers some up or down; and what a cluster's end needs: it
+// counts open shells and tells people.
 func (a *Agent) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+contract.AgentPathConfig, func(w http.ResponseWriter, _ *http.Request) {
@@ -25,6 +26,8 @@ func (a *Agent) Handler() http.Handler {
 	})
 	mux.HandleFunc("POST "+contract.AgentPathNodes, a.allowed(a.serveNodes))
 	mux.HandleFunc("GET "+contract.AgentPathEvents, a.allowed(a.serveEvents))
+	mux.HandleFunc("GET "+contract.AgentPathVisitors, a.allowed(a.serveVisitors))
+	mux.HandleFunc("POST "+contract.AgentPathAnnounce, a.allowed(a.serveAnnounce))
 	mux.HandleFunc("POST "+contract.AgentPathPower, local(a.servePower))
 	mux.HandleFunc("GET "+contract.AgentPathProlog, local(a.serveProlog))
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {

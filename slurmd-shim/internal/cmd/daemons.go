@@ -55,9 +55,11 @@ func (a *app) slurmctld() *cobra.Command {
 				MungeSocket: contract.MungeSocket,
 				Listen:      fmt.Sprintf(":%d", contract.PortAgent),
 				Proc:        "/proc",
+				Terminals:   "/dev/pts",
 				Slurmctld:   []string{"slurmctld"},
 				Scontrol:    "scontrol",
 				Sinfo:       "sinfo",
+				Squeue:      "squeue",
 				Links:       slices.Collect(maps.Keys(Links)),
 				// Listing a host name is the least that a command of Slurm's can do after it has read
 				// its configuration.

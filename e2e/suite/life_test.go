@@ -1,0 +1,155 @@
+//go:build e2e
+
+package suite
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/e2e/suite/harness"
+)
+
+func lifetime(ttl, idle time.Duration) harness.Change {
+	return func(s *v1alpha1.SlurmClusterSpec) {
+		if ttl > 0 {
+			s.Lifecycle.TTL = &metav1.Duration{Duration: ttl}
+		}
+		if idle > 0 {
+			s.Lifecycle.IdleTimeout = &metav1.Duration{Duration: idle}
+		}
+	}
+}
+
+func suspended(is bool) harness.Change {
+	return func(s *v1alpha1.SlurmClusterSpec) { s.Suspend = is }
+}
+
+// told tells whether an event of the cluster has a text.
+func told(c *harness.Cluster, reason, text string) bool {
+	list := &eventsv1.EventList{}
+	require.NoError(c, c.List(c.Ctx, list, client.InNamespace(c.Namespace)))
+	for _, e := range list.Items {
+		if e.Regarding.Name == c.Called && e.Reason == reason && strings.Contains(e.Note, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitGone waits until nothing is left of a cluster.
+func awaitGone(c *harness.Cluster) {
+	c.Eventually(harness.Patience, "nothing is left", func() error {
+		if left := leftovers(c); len(left) > 0 {
+			return errLeft(left)
+		}
+		return nil
+	})
+}
+
+// podsOf are the cluster's pods of a role.
+func podsOf(c *harness.Cluster, role string) []corev1.Pod {
+	list := &corev1.PodList{}
+	require.NoError(c, c.List(c.Ctx, list, client.InNamespace(c.Namespace),
+		client.MatchingLabels{contract.LabelCluster: c.Called, contract.LabelRole: role}))
+	return list.Items
+}
+
+// TestTTL: a cluster ends at its time, also with a job and a shell in it, who hear of it before; more time is given in time.
+func TestTTL(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	c := e.Start("demo", nodes(1), lifetime(time.Hour, 0))
+	created := c.Get().CreationTimestamp
+	require.Equal(t, created.Add(time.Hour).Unix(), c.Get().Status.ExpiresAt.Unix())
+	id := c.Submit("exec sleep 600")
+	c.AwaitJob(id, "RUNNING")
+	shell := make(chan string, 2)
+	for _, command := range [][]string{{"script", "-qc", "sleep 600", "/dev/null"}, {"srun", "--overlap", "--jobid=" + id, "sleep", "600"}} {
+		go func() {
+			out, _ := c.Try(command...) // it ends with the cluster
+			shell <- out
+		}()
+	}
+	soon := (time.Since(created.Time) + 30*time.Second).Round(time.Second)
+	c.Update(lifetime(soon, 0))
+	c.Await("the new end", func(o *v1alpha1.SlurmCluster) bool { return o.Status.ExpiresAt.Time.Equal(created.Add(soon)) })
+	awaitGone(c)
+	late := time.Since(created.Add(soon))
+	t.Logf("nothing is left %s after the end", late.Round(10*time.Millisecond))
+	require.GreaterOrEqual(t, late, time.Duration(0))
+	require.Less(t, late, deletionLimit)
+	require.True(t, told(c, v1alpha1.ReasonEndsSoon, "because then its ttl of"))
+	require.True(t, told(c, v1alpha1.ReasonEnded, "1 of its jobs still ran"))
+	require.Contains(t, <-shell+<-shell, "kubectl slurmcluster extend demo 1h")
+}
+
+// TestIdleTimeout: jobs and shells keep a cluster; when the last is gone, it goes after a while.
+func TestIdleTimeout(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	const idle = 20 * time.Second
+	c := e.Create("demo", nodes(1), lifetime(0, idle))
+	c.AwaitReady()
+	id := c.Submit("sleep 25")
+	c.AwaitJob(id, "COMPLETED")
+	c.Await("idle", func(o *v1alpha1.SlurmCluster) bool { return o.Status.IdleSince != nil })
+	shell := make(chan time.Time)
+	go func() {
+		_, _ = c.Try("script", "-qc", "sleep 30", "/dev/null")
+		shell <- time.Now()
+	}()
+	left := <-shell
+	require.Empty(t, c.Get().DeletionTimestamp)
+	awaitGone(c)
+	// The agent looks every 15 s whether somebody is there.
+	require.GreaterOrEqual(t, time.Since(left), idle-16*time.Second)
+	require.Less(t, time.Since(left), idle+deletionLimit)
+	require.True(t, told(c, v1alpha1.ReasonEnded, "it was idle for 20s"))
+}
+
+// TestSuspend: a suspended cluster has no nodes and starts nothing; what waits in its queue runs when it is resumed.
+func TestSuspend(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]harness.Change{
+		"on a volume":  storage("100Mi", false),
+		"in slurmctld": func(*v1alpha1.SlurmClusterSpec) {},
+		"autoscaled":   scaled(0, 2),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := harness.New(t)
+			c := e.Start("demo", nodes(1), change, lifetime(0, 2*time.Minute))
+			running, waiting := c.Submit("sleep 8; echo ran", "--no-requeue", "--exclusive"), c.Submit("hostname", "--exclusive")
+			c.AwaitJob(running, "RUNNING")
+			c.Update(suspended(true))
+			require.True(e, c.Get().Spec.Suspend)
+			c.Await("suspended", func(o *v1alpha1.SlurmCluster) bool {
+				return harness.Is(o, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSuspended) &&
+					harness.Is(o, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonAsExpected)
+			})
+			t.Log(harness.Say(c.Get()))
+			require.Empty(t, podsOf(c, contract.RoleSlurmd))
+			onVolume := c.Get().Spec.Controller.Storage != nil
+			require.Equal(t, onVolume, len(podsOf(c, contract.RoleController)) == 0)
+			require.Nil(t, c.Get().Status.ExpiresAt, "who suspends a cluster wants it back")
+			if !onVolume {
+				require.Equal(t, "COMPLETED", c.JobField(running, "JobState"))
+				require.Equal(t, "PENDING", c.JobField(waiting, "JobState"))
+				waiting = c.Submit("hostname") // is taken, too
+			}
+			c.Update(suspended(false))
+			c.AwaitReady()
+			c.AwaitJob(waiting, "COMPLETED")
+			c.AwaitSettled()
+		})
+	}
+}
