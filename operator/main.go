@@ -13,20 +13,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/operator/internal/controller"
 	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
 )
 
 type options struct {
-	slurmImage, namespaces, metrics, probes, pprof string
-	leaderElect                                    bool
-	pollInterval                                   time.Duration
-	logs                                           zap.Options
+	slurmImage, ownNamespace, namespaces, metrics, probes, pprof string
+	leaderElect                                                  bool
+	pollInterval                                                 time.Duration
+	logs                                                         zap.Options
 }
 
 func main() {
 	o := options{logs: zap.Options{TimeEncoder: zapcore.RFC3339NanoTimeEncoder}}
 	flag.StringVar(&o.slurmImage, "slurm-image", "ghcr.io/slurmcluster/slurm:trixie", "Slurm image of clusters that name none")
+	flag.StringVar(&o.ownNamespace, "operator-namespace", "", "namespace of the operator's own pods, which NetworkPolicies let in; empty: clusters get no NetworkPolicy")
 	flag.StringVar(&o.namespaces, "watch-namespaces", "", "namespaces to look after, separated by commas; empty: all")
 	flag.DurationVar(&o.pollInterval, "poll-interval", 15*time.Second, "how often a steady cluster's slurmctld is asked for job counts and node states")
 	flag.BoolVar(&o.leaderElect, "leader-elect", true, "let only one of several operators work at a time")
@@ -64,13 +66,14 @@ func run(o options) error {
 		}
 	}
 	r := &controller.Reconciler{
-		Client:       manager.GetClient(),
-		Pods:         pods,
-		Reader:       manager.GetAPIReader(),
-		Recorder:     manager.GetEventRecorder("slurmcluster-operator"),
-		Clock:        clock.RealClock{},
-		SlurmImage:   o.slurmImage,
-		PollInterval: o.pollInterval,
+		Client:            manager.GetClient(),
+		Pods:              pods,
+		Reader:            manager.GetAPIReader(),
+		Recorder:          manager.GetEventRecorder(contract.OperatorName),
+		Clock:             clock.RealClock{},
+		SlurmImage:        o.slurmImage,
+		OperatorNamespace: o.ownNamespace,
+		PollInterval:      o.pollInterval,
 		// Kubernetes' nodes belong to no namespace.
 		WatchMachines: o.namespaces == "",
 		NewSlurm:      newSlurm(controller.AnswerTimeout),

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -34,7 +35,7 @@ func managerOptions(o options, pods *controller.Pods) ctrl.Options {
 	return ctrl.Options{
 		Scheme:                 scheme,
 		LeaderElection:         o.leaderElect,
-		LeaderElectionID:       "slurmcluster-operator",
+		LeaderElectionID:       contract.OperatorName,
 		HealthProbeBindAddress: o.probes,
 		PprofBindAddress:       o.pprof,
 		Metrics:                server.Options{BindAddress: o.metrics},
@@ -57,7 +58,7 @@ func cacheOptions(namespaces string, pods *controller.Pods) cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:     {Label: children.Label, Transform: stripPod},
 			&corev1.Service{}: children, &corev1.ConfigMap{}: children, &appsv1.StatefulSet{}: children,
-			&policyv1.PodDisruptionBudget{}: children, &corev1.Node{}: {Transform: stripMachine},
+			&policyv1.PodDisruptionBudget{}: children, &networkingv1.NetworkPolicy{}: children, &corev1.Node{}: {Transform: stripMachine},
 		},
 		DefaultTransform: cache.TransformStripManagedFields(),
 		NewInformer:      pods.NewInformer,

@@ -66,6 +66,9 @@ const (
 	EnvNodeFeatures = "SLURMCLUSTER_NODE_FEATURES"
 )
 
+// OperatorName is the operator's value of label app.kubernetes.io/name.
+const OperatorName = "slurmcluster-operator"
+
 // Ports.
 const (
 	PortSlurmctld  = 6817

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -119,6 +120,10 @@ type SlurmClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.mountPath == v.mountPath))",message="two volumes have the same mountPath; give each its own"
 	Volumes []SharedVolume `json:"volumes,omitempty"`
 
+	// network says who may connect to the cluster's pods. Default: they themselves and the operator.
+	// +optional
+	Network NetworkSpec `json:"network,omitzero"`
+
 	// lifecycle says when the cluster ends by itself. Default: never.
 	// +optional
 	Lifecycle LifecycleSpec `json:"lifecycle,omitzero"`
@@ -136,6 +141,56 @@ type SlurmClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].matches('^[^\\\\x00-\\\\x1f\\\\x7f#]+$'))",message="a value of spec.config is one line of text, not empty, without control characters, newlines or '#'"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k.lowerAscii() in ['accountingstoragehost','accountingstoragepass','accountingstorageport','accountingstoragetype','accountingstorageuser','authaltparameters','authalttypes','authinfo','authtype','backupaddr','backupcontroller','clustername','controladdr','controlmachine','credtype','downnodes','frontendname','grestypes','include','jobacctgathertype','maxnodecount','mcsplugin','nodename','nodeset','partitionname','plugindir','plugstackconfig','proctracktype','rebootprogram','resumefailprogram','resumeprogram','resumerate','resumetimeout','returntoservice','selecttype','slurmctldhost','slurmctldlogfile','slurmctldpidfile','slurmctldport','slurmctldprimaryoffprog','slurmctldprimaryonprog','slurmdlogfile','slurmdparameters','slurmdpidfile','slurmdport','slurmdspooldir','slurmduser','slurmuser','srunportrange','statesavelocation','suspendexcnodes','suspendexcparts','suspendexcstates','suspendprogram','suspendrate','suspendtime','suspendtimeout','switchtype','taskplugin','taskpluginparam','topologyplugin','treewidth','x11parameters']))",message="spec.config holds a key that the operator sets itself; remove it (docs/reference/slurm-conf.md lists these keys)"
 	Config map[string]ConfigValue `json:"config,omitempty"`
+}
+
+// NetworkIsolation says whether a cluster has a NetworkPolicy.
+// +kubebuilder:validation:Enum=Isolated;None
+type NetworkIsolation string
+
+// Ways to isolate.
+const (
+	NetworkIsolated     NetworkIsolation = "Isolated"
+	NetworkIsolatedNone NetworkIsolation = "None"
+)
+
+// NetworkEgress says where a cluster's pods may connect to.
+// +kubebuilder:validation:Enum=Open;Restricted
+type NetworkEgress string
+
+// Ways out.
+const (
+	NetworkEgressOpen       NetworkEgress = "Open"
+	NetworkEgressRestricted NetworkEgress = "Restricted"
+)
+
+// NetworkSpec says who may connect to a cluster's pods, and where they may connect to. It is as good as the network plugin
+// of Kubernetes, which enforces it; some do not.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.to) || (has(self.egress) && self.egress == 'Restricted')",message="network.to needs network.egress: Restricted; without that, pods may connect to everywhere"
+type NetworkSpec struct {
+	// isolation is Isolated, which makes a NetworkPolicy for the cluster, or None, which leaves that to others.
+	// +optional
+	// +kubebuilder:default=Isolated
+	Isolation NetworkIsolation `json:"isolation,omitempty"`
+
+	// from are those who may connect to the cluster's pods beside the pods themselves and the operator, as in a
+	// NetworkPolicy.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	From []networkingv1.NetworkPolicyPeer `json:"from,omitempty"`
+
+	// egress is Open, which lets pods connect to everywhere, or Restricted: to the cluster's own pods, to DNS, and to those
+	// in to.
+	// +optional
+	// +kubebuilder:default=Open
+	Egress NetworkEgress `json:"egress,omitempty"`
+
+	// to are those to whom the cluster's pods may connect where egress is restricted, as in a NetworkPolicy.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	To []networkingv1.NetworkPolicyPeer `json:"to,omitempty"`
 }
 
 // LifecycleSpec says when a cluster ends by itself: it is deleted, as if by its owner.

@@ -36,6 +36,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.JobCountsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LifecycleSpec"):
 		return &apiv1alpha1.LifecycleSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NetworkSpec"):
+		return &apiv1alpha1.NetworkSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NodeResources"):
 		return &apiv1alpha1.NodeResourcesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NodeSet"):

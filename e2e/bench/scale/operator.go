@@ -102,7 +102,8 @@ func get(ctx context.Context, url string) ([]byte, error) {
 
 func startOperator(ctx context.Context, program, namespace string) (*child, error) {
 	return start(ctx, "operator", metricsURL, program, "--leader-elect=false", "--watch-namespaces="+namespace,
-		"--metrics-bind-address="+metricsAddress, "--health-probe-bind-address=0", "--pprof-bind-address=127.0.0.1:18092", "--slurm-image=example.org/slurm")
+		"--metrics-bind-address="+metricsAddress, "--health-probe-bind-address=0", "--pprof-bind-address=127.0.0.1:18092", "--slurm-image=example.org/slurm",
+		"--operator-namespace="+ours.Namespace)
 }
 
 // usage is what the operator has used since its start.

@@ -17,10 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
 )
 
 // FieldOwner owns every field that the operator writes.
-const FieldOwner = client.FieldOwner("slurmcluster-operator")
+const FieldOwner = client.FieldOwner(contract.OperatorName)
 
 // Writer writes child objects. It is safe for use by several goroutines.
 type Writer struct {

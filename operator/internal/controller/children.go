@@ -2,8 +2,10 @@ package controller
 
 import (
 	"context"
+	"fmt"
 
 	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
@@ -16,10 +18,25 @@ func (s *scope) ensureKeysAndServices(ctx context.Context) error {
 	all.Go(func() error { return s.ensureKeys(ctx) })
 	all.Go(func() error { return s.writer.Apply(ctx, s.cluster, desired.ControllerService(s.want), s.service) })
 	all.Go(func() error { return s.writer.Apply(ctx, s.cluster, desired.NodesService(s.want), s.nodes) })
+	all.Go(func() error { return s.isolate(ctx) })
 	if err := all.Wait(); err != nil {
 		return err
 	}
 	s.want.ControllerIP = s.service.Spec.ClusterIP // for the configuration and slurmds
+	return nil
+}
+
+// isolate makes the NetworkPolicy, or removes ours where none is wanted.
+func (s *scope) isolate(ctx context.Context) error {
+	if s.want.Isolated() {
+		return s.writer.Apply(ctx, s.cluster, desired.NetworkPolicy(s.want), s.policy)
+	}
+	if s.policy.UID == "" || !s.want.OwnedBy(s.policy) {
+		return nil
+	}
+	if err := s.Client.Delete(ctx, s.policy, client.Preconditions{UID: &s.policy.UID}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing the NetworkPolicy: %w", err)
+	}
 	return nil
 }
 

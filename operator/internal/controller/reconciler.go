@@ -13,6 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,6 +42,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups="",resources=services;configmaps,verbs=get;list;watch;create;update;patch
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;update;patch
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -78,6 +80,8 @@ type Reconciler struct {
 	NewSlurm func(address string, jwtKey []byte) Slurm
 	// NewListener makes one that waits for events, for longer than others wait for an answer.
 	NewListener func(address string, jwtKey []byte) Slurm
+	// OperatorNamespace is where the operator's own pods are; empty if it runs elsewhere. Clusters then get no NetworkPolicy.
+	OperatorNamespace string
 	// SlurmImage is the image of clusters that name none.
 	SlurmImage string
 	// PollInterval is how often slurmctld is asked for what Kubernetes cannot know, such as job counts.
@@ -109,6 +113,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, m ctrl.Manager) error
 		Watches(&corev1.ConfigMap{}, child).
 		Watches(&appsv1.StatefulSet{}, child).
 		Watches(&policyv1.PodDisruptionBudget{}, child).
+		Watches(&networkingv1.NetworkPolicy{}, child).
 		WatchesRawSource(source.Channel(r.events, &handler.EnqueueRequestForObject{})).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: workers})
 	if r.WatchMachines {

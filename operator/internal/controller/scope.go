@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,6 +36,7 @@ type scope struct {
 	configMap  *corev1.ConfigMap
 	controller *appsv1.StatefulSet
 	budget     *policyv1.PodDisruptionBudget
+	policy     *networkingv1.NetworkPolicy
 	// controllerPod is nil while there is none.
 	controllerPod *corev1.Pod
 	// versionPod is asked for the version of an image; nil while there is no such pod.
@@ -67,9 +69,10 @@ func (r *Reconciler) newScope(c *v1alpha1.SlurmCluster) *scope {
 		Reconciler: r,
 		cluster:    c,
 		memory:     r.memories.of(client.ObjectKeyFromObject(c), c.UID),
-		want:       desired.Cluster{Object: c, DefaultImage: r.SlurmImage},
+		want:       desired.Cluster{Object: c, DefaultImage: r.SlurmImage, OperatorNamespace: r.OperatorNamespace},
 		service:    &corev1.Service{}, nodes: &corev1.Service{},
 		configMap: &corev1.ConfigMap{}, controller: &appsv1.StatefulSet{}, budget: &policyv1.PodDisruptionBudget{},
+		policy: &networkingv1.NetworkPolicy{},
 	}
 }
 
@@ -77,6 +80,7 @@ func (r *Reconciler) newScope(c *v1alpha1.SlurmCluster) *scope {
 func (s *scope) observe(ctx context.Context) error {
 	for name, o := range map[string]client.Object{
 		s.want.ConfigMapName(): s.configMap, s.want.NodesServiceName(): s.nodes, s.want.BudgetName(): s.budget,
+		s.want.NetworkPolicyName(): s.policy,
 	} {
 		if err := s.read(ctx, name, o); err != nil {
 			return err

@@ -21,6 +21,8 @@ type Cluster struct {
 	// ControllerImage and NodeImage are what the controller pod and slurmd pods are to have now, while the wanted image cannot
 	// be that of all; Image where they are empty.
 	ControllerImage, NodeImage string
+	// OperatorNamespace is where the operator's pods are; empty if it runs elsewhere.
+	OperatorNamespace string
 	// ControllerOff tells that there is to be no controller pod, because the cluster is suspended.
 	ControllerOff bool
 	// ControllerIP is the IP of the controller Service; slurmds and configuration need it.
@@ -74,7 +76,7 @@ func (c Cluster) labels(role string, pairs ...string) map[string]string {
 	m := map[string]string{
 		"app.kubernetes.io/name":       "slurmcluster",
 		"app.kubernetes.io/instance":   c.Object.Name,
-		"app.kubernetes.io/managed-by": "slurmcluster-operator",
+		"app.kubernetes.io/managed-by": contract.OperatorName,
 		contract.LabelCluster:          c.Object.Name,
 	}
 	if role != "" {

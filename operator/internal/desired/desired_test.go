@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -23,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 func small() Cluster {
 	return Cluster{
-		DefaultImage: "example.org/slurm:1", ControllerIP: "10.96.0.7",
+		DefaultImage: "example.org/slurm:1", ControllerIP: "10.96.0.7", OperatorNamespace: "slurmcluster-system",
 		Object: &v1alpha1.SlurmCluster{
 			ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "team", UID: "0-1-2"},
 			Spec: v1alpha1.SlurmClusterSpec{NodeSets: []v1alpha1.NodeSet{{
@@ -68,6 +69,11 @@ func full() Cluster {
 	}
 	s.Partitions = []v1alpha1.Partition{{Name: "day", MaxNodes: ptr.To[int32](2)}, {Name: "night", NodeSets: []v1alpha1.NodeSetName{"cpu"}, State: "DOWN"}}
 	s.Config = map[string]v1alpha1.ConfigValue{"MaxArraySize": "2000"}
+	s.Network = v1alpha1.NetworkSpec{
+		From:   []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "portal"}}}},
+		Egress: v1alpha1.NetworkEgressRestricted,
+		To:     []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.0/24", Except: []string{"192.0.2.8/29"}}}},
+	}
 	return c
 }
 
@@ -79,7 +85,7 @@ func TestObjects(t *testing.T) {
 		for kind, object := range map[string]any{
 			"secret": Secret(c, keys), "configmap": ConfigMap(c, files), "controller": Controller(c),
 			"controller-service": ControllerService(c), "nodes-service": NodesService(c), "version-pod": VersionPod(c),
-			"slurmd-pod": SlurmdPod(c, c.Object.Spec.NodeSets[0], 2),
+			"network-policy": NetworkPolicy(c), "slurmd-pod": SlurmdPod(c, c.Object.Spec.NodeSets[0], 2),
 		} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				have, err := yaml.Marshal(object)
@@ -113,6 +119,16 @@ func TestTemplateHash(t *testing.T) {
 	assert.Equal(t, hash(small()), hash(same))
 	assert.Equal(t, hash(small()), hash(more), "a change of replicas changes no node")
 	assert.NotEqual(t, hash(small()), hash(image))
+}
+
+func TestIsolated(t *testing.T) {
+	c := small()
+	require.True(t, c.Isolated())
+	c.Object.Spec.Network.Isolation = v1alpha1.NetworkIsolatedNone
+	require.False(t, c.Isolated())
+	c = small()
+	c.OperatorNamespace = ""
+	require.False(t, c.Isolated(), "a policy would lock out an operator that runs elsewhere")
 }
 
 func TestConfigFilesRefuse(t *testing.T) {

@@ -23,7 +23,7 @@ func spec(ttl, idle time.Duration) (s v1alpha1.LifecycleSpec) {
 }
 
 func TestOf(t *testing.T) {
-	at := func(d time.Duration) time.Time { return noon.Add(d) }
+	at := noon.Add
 	for name, test := range map[string]struct {
 		spec      v1alpha1.LifecycleSpec
 		idleSince time.Time

@@ -136,6 +136,33 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: ttl
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.NetworkEgress
+  scalar: string
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.NetworkIsolation
+  scalar: string
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.NetworkSpec
+  map:
+    fields:
+    - name: egress
+      type:
+        namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.NetworkEgress
+      default: Open
+    - name: from
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.networking.v1.NetworkPolicyPeer
+          elementRelationship: atomic
+    - name: isolation
+      type:
+        namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.NetworkIsolation
+      default: Isolated
+    - name: to
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.networking.v1.NetworkPolicyPeer
+          elementRelationship: atomic
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.NodeResources
   map:
     fields:
@@ -370,6 +397,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: lifecycle
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.LifecycleSpec
+    - name: network
+      type:
+        namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.NetworkSpec
     - name: nodeSets
       type:
         list:
@@ -730,6 +760,30 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: weight
       type:
         scalar: numeric
+- name: io.k8s.api.networking.v1.IPBlock
+  map:
+    fields:
+    - name: cidr
+      type:
+        scalar: string
+    - name: except
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+- name: io.k8s.api.networking.v1.NetworkPolicyPeer
+  map:
+    fields:
+    - name: ipBlock
+      type:
+        namedType: io.k8s.api.networking.v1.IPBlock
+    - name: namespaceSelector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+    - name: podSelector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
 - name: io.k8s.apimachinery.pkg.api.resource.Quantity
   scalar: untyped
   list:

@@ -31,6 +31,8 @@ type SlurmClusterSpecApplyConfiguration struct {
 	Controller *ControllerSpecApplyConfiguration `json:"controller,omitempty"`
 	// volumes are shared directories that every slurmd pod and the controller pod mount.
 	Volumes []SharedVolumeApplyConfiguration `json:"volumes,omitempty"`
+	// network says who may connect to the cluster's pods. Default: they themselves and the operator.
+	Network *NetworkSpecApplyConfiguration `json:"network,omitempty"`
 	// lifecycle says when the cluster ends by itself. Default: never.
 	Lifecycle *LifecycleSpecApplyConfiguration `json:"lifecycle,omitempty"`
 	// suspend takes the cluster's nodes away, and with spec.controller.storage slurmctld too, until it is false again.
@@ -123,6 +125,14 @@ func (b *SlurmClusterSpecApplyConfiguration) WithVolumes(values ...*SharedVolume
 		}
 		b.Volumes = append(b.Volumes, *values[i])
 	}
+	return b
+}
+
+// WithNetwork sets the Network field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Network field is set to the value of the last call.
+func (b *SlurmClusterSpecApplyConfiguration) WithNetwork(value *NetworkSpecApplyConfiguration) *SlurmClusterSpecApplyConfiguration {
+	b.Network = value
 	return b
 }
 
