@@ -35,6 +35,10 @@ const (
 	AnnotationConfigHash = "slurmcluster.dev/config-hash"
 )
 
+// AnnotationOwner names the user who made a SlurmCluster. Where the chart's admission policy is installed, the API server
+// compares it with who that is.
+const AnnotationOwner = "slurmcluster.dev/owner"
+
 // AnnotationRotateKeys asks for new keys when its value on a SlurmCluster changes. The Secret with the keys and the pods
 // carry the value that they were made for; on a pod, a change also makes the kubelet refresh the mounted keys at once.
 const AnnotationRotateKeys = "slurmcluster.dev/rotate-keys"

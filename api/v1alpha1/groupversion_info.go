@@ -15,7 +15,7 @@ import (
 var SchemeGroupVersion = schema.GroupVersion{Group: "slurmcluster.dev", Version: "v1alpha1"}
 
 var schemeBuilder = runtime.NewSchemeBuilder(func(s *runtime.Scheme) error {
-	s.AddKnownTypes(SchemeGroupVersion, &SlurmCluster{}, &SlurmClusterList{})
+	s.AddKnownTypes(SchemeGroupVersion, &SlurmCluster{}, &SlurmClusterList{}, &SlurmClusterClass{}, &SlurmClusterClassList{})
 	metav1.AddToGroupVersion(s, SchemeGroupVersion)
 	return nil
 })

@@ -66,10 +66,17 @@ const AuthMunge AuthType = "Munge"
 
 // SlurmClusterSpec is the cluster that is wanted.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.partitions) || self.partitions.all(p, !has(p.nodeSets) || p.nodeSets.all(n, self.nodeSets.exists(s, s.name == n)))",message="a partition names a node set that does not exist; spec.partitions[].nodeSets takes names from spec.nodeSets"
+// +kubebuilder:validation:XValidation:rule="!has(self.partitions) || !has(self.nodeSets) || self.partitions.all(p, !has(p.nodeSets) || p.nodeSets.all(n, self.nodeSets.exists(s, s.name == n)))",message="a partition names a node set that does not exist; spec.partitions[].nodeSets takes names from spec.nodeSets"
 // +kubebuilder:validation:XValidation:rule="!has(self.partitions) || self.partitions.filter(p, has(p.default) && p.default).size() <= 1",message="only one partition can be the default"
 // +kubebuilder:validation:XValidation:rule="has(self.controller) && has(self.controller.storage) ? has(oldSelf.controller) && has(oldSelf.controller.storage) : !(has(oldSelf.controller) && has(oldSelf.controller.storage))",message="spec.controller.storage cannot be added or removed later, because the queue would be lost; create a new cluster"
 type SlurmClusterSpec struct {
+	// className is the SlurmClusterClass, which decides what the cluster may have and has where this spec says nothing.
+	// Default: the default class, if there is one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	ClassName string `json:"className,omitempty"`
+
 	// image is the Slurm image of every pod. Default: the image that the operator was installed with.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -93,13 +100,12 @@ type SlurmClusterSpec struct {
 	// +kubebuilder:default={type: Munge}
 	Auth AuthSpec `json:"auth,omitzero"`
 
-	// nodeSets are groups of equal nodes.
-	// +required
+	// nodeSets are groups of equal nodes. Default: those of the class.
+	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=12
-	NodeSets []NodeSet `json:"nodeSets"`
+	NodeSets []NodeSet `json:"nodeSets,omitempty"`
 
 	// partitions are the queues. Default: one partition named "main" over all node sets.
 	// +optional

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Types of conditions.
 const (
@@ -54,6 +57,10 @@ const (
 	ReasonNameConflict = "NameConflict"
 	// ReasonApplyFailed: the API server refused an object that the cluster needs.
 	ReasonApplyFailed = "ApplyFailed"
+	// ReasonNoClass: the class that the cluster names does not exist.
+	ReasonNoClass = "NoClass"
+	// ReasonExceedsClass: the cluster has more than its class allows.
+	ReasonExceedsClass = "ExceedsClass"
 	// ReasonSuspended: the cluster has no nodes, because spec.suspend says so.
 	ReasonSuspended = "Suspended"
 	// ReasonEndsSoon: the cluster will be deleted soon, because its time is over or it is idle.
@@ -114,6 +121,11 @@ type SlurmClusterStatus struct {
 	// or Restart (new keys, or a configuration that was brought back after slurmctld had ended with a newer one).
 	// +optional
 	ConfigAppliedBy string `json:"configAppliedBy,omitempty"`
+
+	// granted is what the cluster had when its class last allowed it. Of what it has since, nothing is taken away when the
+	// class changes.
+	// +optional
+	Granted *Granted `json:"granted,omitempty"`
 
 	// expiresAt is when the cluster will be deleted: when its ttl is over or, if that is sooner, when it will have been idle for
 	// its idleTimeout.
@@ -176,4 +188,34 @@ type Endpoints struct {
 	// rest is the URL of slurmrestd.
 	// +optional
 	REST string `json:"rest,omitempty"`
+}
+
+// Granted is what a class has allowed to a cluster.
+type Granted struct {
+	// className is the class; empty if there was none.
+	// +optional
+	ClassName string `json:"className,omitempty"`
+	// nodes is how many nodes the cluster may have.
+	Nodes int32 `json:"nodes"`
+	// cpu of all nodes together.
+	CPU resource.Quantity `json:"cpu"`
+	// memory of all nodes together.
+	Memory resource.Quantity `json:"memory"`
+	// nodeCPU is that of the largest node.
+	NodeCPU resource.Quantity `json:"nodeCPU"`
+	// nodeMemory is that of the largest node.
+	NodeMemory resource.Quantity `json:"nodeMemory"`
+	// ttl of the cluster.
+	// +optional
+	TTL *metav1.Duration `json:"ttl,omitempty"`
+	// idleTimeout of the cluster.
+	// +optional
+	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
+	// image of the cluster.
+	// +optional
+	Image string `json:"image,omitempty"`
+	// configKeys of the cluster.
+	// +optional
+	// +listType=atomic
+	ConfigKeys []string `json:"configKeys,omitempty"`
 }

@@ -22,6 +22,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AuthSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Autoscale"):
 		return &apiv1alpha1.AutoscaleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClassDefaults"):
+		return &apiv1alpha1.ClassDefaultsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClassLimits"):
+		return &apiv1alpha1.ClassLimitsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ControllerSpec"):
 		return &apiv1alpha1.ControllerSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ControllerStorage"):
@@ -32,6 +36,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.EndpointsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EnvVar"):
 		return &apiv1alpha1.EnvVarApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Granted"):
+		return &apiv1alpha1.GrantedApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JobCounts"):
 		return &apiv1alpha1.JobCountsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LifecycleSpec"):
@@ -54,6 +60,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SharedVolumeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SlurmCluster"):
 		return &apiv1alpha1.SlurmClusterApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SlurmClusterClass"):
+		return &apiv1alpha1.SlurmClusterClassApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SlurmClusterClassSpec"):
+		return &apiv1alpha1.SlurmClusterClassSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SlurmClusterSpec"):
 		return &apiv1alpha1.SlurmClusterSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SlurmClusterStatus"):

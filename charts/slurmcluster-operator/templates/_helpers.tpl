@@ -26,3 +26,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
   name: {{ .Release.Name }}
   namespace: {{ .Release.Namespace }}
 {{- end -}}
+
+{{- define "operator.slurmImage" -}}
+{{ .Values.slurmImage | default (printf "ghcr.io/slurmcluster/slurm:%s-trixie" .Chart.AppVersion) }}
+{{- end -}}

@@ -18,6 +18,8 @@ const (
 	Resource = "slurmclusters"
 	// QualifiedResource names it without ambiguity.
 	QualifiedResource = Resource + ".slurmcluster.dev"
+	// QualifiedClasses names the classes.
+	QualifiedClasses = "slurmclusterclasses.slurmcluster.dev"
 	// QualifiedSingular is how kubectl names a single object.
 	QualifiedSingular = "slurmcluster.slurmcluster.dev"
 	// Kind is the kind of the objects.

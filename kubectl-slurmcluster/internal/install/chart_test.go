@@ -88,8 +88,11 @@ func TestChartDefaults(t *testing.T) {
 func TestChartForNamespaces(t *testing.T) {
 	manifests, err := render(t, options{image: "registry.example/operator:1", slurm: "slurm:2", watch: []string{"a", "b"}})
 	require.NoError(t, err)
-	assert.Empty(t, manifests["ClusterRoleBinding"], "no rights outside of the namespaces")
-	assert.Len(t, manifests["ClusterRole"], 2, "only those for users")
+	assert.Len(t, manifests["ClusterRoleBinding"], 1)
+	assert.Len(t, manifests["ClusterRole"], 3, "beside those for users")
+	classes := decode[rbacv1.ClusterRole](t, manifests["ClusterRole"]["/slurmcluster-operator:system:classes"])
+	assert.Equal(t, []rbacv1.PolicyRule{{APIGroups: []string{"slurmcluster.dev"}, Resources: []string{"slurmclusterclasses"}, Verbs: []string{"get", "list", "watch"}}},
+		classes.Rules, "no other rights outside of the namespaces")
 	for _, namespace := range []string{"a", "b"} {
 		role := decode[rbacv1.Role](t, manifests["Role"][namespace+"/slurmcluster-operator"])
 		assert.Equal(t, rules(t), role.Rules)
@@ -123,4 +126,13 @@ func TestSchemaRefuses(t *testing.T) {
 		_, err := render(t, options{values: values.Options{Values: []string{value}}})
 		assert.ErrorContains(t, err, "schema", value)
 	}
+}
+
+func TestChartWithoutClasses(t *testing.T) {
+	manifests, err := render(t, options{watch: []string{"a"}, values: values.Options{Values: []string{"classes=false", "admissionPolicies=false"}}})
+	require.NoError(t, err)
+	assert.Empty(t, manifests["ClusterRoleBinding"], "no rights outside of the namespaces")
+	assert.Empty(t, manifests["ValidatingAdmissionPolicy"])
+	container := decode[appsv1.Deployment](t, manifests["Deployment"]["system/slurmcluster-operator"]).Spec.Template.Spec.Containers[0]
+	assert.Contains(t, container.Args, "--classes=false")
 }

@@ -63,9 +63,9 @@ func (c *clients) ensureNamespace(ctx context.Context, name string) (string, err
 	return "", err
 }
 
-// applyCRD installs or updates the custom resource definition and waits until the API server serves it.
-func (c *clients) applyCRD(ctx context.Context, timeout time.Duration) (string, error) {
-	data, err := charts.Files.ReadFile(charts.OperatorCRD)
+// applyCRD installs or updates a custom resource definition of the charts and waits until the API server serves it.
+func (c *clients) applyCRD(ctx context.Context, file string, timeout time.Duration) (string, error) {
+	data, err := charts.Files.ReadFile(file)
 	if err != nil {
 		return "", err
 	}

@@ -102,7 +102,8 @@ func (o *options) run(ctx context.Context) error {
 	start := time.Now()
 	steps := []step{
 		{"namespace " + o.namespace, func() (string, error) { return clients.ensureNamespace(ctx, o.namespace) }},
-		{"custom resource " + cli.QualifiedResource, func() (string, error) { return clients.applyCRD(ctx, o.timeout) }},
+		{"custom resource " + cli.QualifiedResource, func() (string, error) { return clients.applyCRD(ctx, charts.OperatorCRD, o.timeout) }},
+		{"custom resource " + cli.QualifiedClasses, func() (string, error) { return clients.applyCRD(ctx, charts.ClassCRD, o.timeout) }},
 		{"chart " + charts.Operator, func() (string, error) { return release.apply(ctx, chartValues, o.reset, o.timeout) }},
 	}
 	if o.wait {

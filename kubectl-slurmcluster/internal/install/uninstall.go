@@ -42,7 +42,7 @@ them running without an operator with --keep-clusters.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.keepClusters, "keep-clusters", false, "leave existing clusters running, without an operator")
-	cmd.Flags().BoolVar(&o.crd, "delete-crd", false, "delete the custom resource definition as well")
+	cmd.Flags().BoolVar(&o.crd, "delete-crd", false, "delete the custom resource definitions as well, and with them all SlurmClusterClasses")
 	cmd.Flags().BoolVar(&o.removeSpace, "delete-namespace", false, "delete the operator's namespace and all that is in it")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait for the operator's end")
 	cmd.MarkFlagsMutuallyExclusive("keep-clusters", "delete-crd") // without its definition no cluster stays
@@ -65,9 +65,11 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 	}
 	steps := []step{{"chart " + charts.Operator, func() (string, error) { return release.uninstall(o.timeout) }}}
 	if o.crd {
-		steps = append(steps, step{"custom resource " + cli.QualifiedResource, func() (string, error) {
-			return deleted(clients.dynamic.Resource(crds).Delete(ctx, cli.QualifiedResource, metav1.DeleteOptions{}))
-		}})
+		for _, name := range []string{cli.QualifiedResource, cli.QualifiedClasses} {
+			steps = append(steps, step{"custom resource " + name, func() (string, error) {
+				return deleted(clients.dynamic.Resource(crds).Delete(ctx, name, metav1.DeleteOptions{}))
+			}})
+		}
 	}
 	if o.removeSpace {
 		steps = append(steps, step{"namespace " + o.namespace, func() (string, error) {

@@ -87,11 +87,14 @@ type Reconciler struct {
 	// PollInterval is how often slurmctld is asked for what Kubernetes cannot know, such as job counts.
 	PollInterval time.Duration
 
+	// WatchClasses tells that the operator may see SlurmClusterClasses.
+	WatchClasses bool
 	// WatchMachines tells that the operator may see Kubernetes' nodes, and so empty those that are cordoned.
 	WatchMachines bool
 
 	writer   *apply.Writer
 	memories memories
+	places   places
 	machines machines
 	events   chan event.GenericEvent
 	// stop ends what runs beside reconciliations.
@@ -116,6 +119,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, m ctrl.Manager) error
 		Watches(&networkingv1.NetworkPolicy{}, child).
 		WatchesRawSource(source.Channel(r.events, &handler.EnqueueRequestForObject{})).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: workers})
+	if r.WatchClasses {
+		b.Watches(&v1alpha1.SlurmClusterClass{}, handler.EnqueueRequestsFromMapFunc(r.clustersOf))
+	}
 	if r.WatchMachines {
 		if err := r.watchMachines(ctx, m, b); err != nil {
 			return err
@@ -175,6 +181,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	s := r.newScope(cluster)
 	if err := s.observe(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := s.complete(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	if s.rests(ctx) {

@@ -35,14 +35,18 @@ func (s *scope) report(ctx context.Context) (changed bool, err error) {
 }
 
 func (s *scope) observation() status.Observation {
+	problems := s.problems
+	if s.excess != nil {
+		problems = append(problems[:len(problems):len(problems)], *s.excess)
+	}
 	o := status.Observation{
 		Cluster: s.cluster, Pods: make([]status.Pod, len(s.slurmdPods)), Known: s.known,
 		Jobs: s.slurmJobs, Version: s.slurmVersion,
 		RunningConfig: s.agent.RunningHash, ConfigAppliedBy: string(s.agent.AppliedBy), WantedConfig: s.configHash,
 		RunningImage:  s.runningImage(),
 		ControllerRan: s.cluster.Status.SlurmVersion != "" && !s.resumes(),
-		Problems:      s.problems, Waiting: s.waiting, Working: s.working,
-		Life: s.life, Off: s.off(),
+		Problems:      problems, Waiting: s.waiting, Working: s.working,
+		Granted: s.granted, Life: s.life, Off: s.off(),
 	}
 	for i, pod := range s.slurmdPods {
 		o.Pods[i] = status.Pod{Set: pod.plan.Set, Serving: pod.serving, Node: pod.node}

@@ -93,6 +93,9 @@ func (s *scope) versions() uint64 {
 	for _, o := range []client.Object{s.cluster, s.service, s.nodes, s.configMap, s.controller, s.budget, s.policy} {
 		add(o)
 	}
+	if s.class != nil {
+		add(s.class)
+	}
 	if s.controllerPod != nil {
 		add(s.controllerPod)
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/operator/internal/apply"
 	"github.com/slurmcluster/slurmcluster/operator/internal/desired"
-	"github.com/slurmcluster/slurmcluster/operator/internal/effective"
 	"github.com/slurmcluster/slurmcluster/operator/internal/status"
 )
 
@@ -56,6 +55,15 @@ type scope struct {
 	// asked are the nodes that slurmctld was asked for in this look, nil if for all.
 	asked map[string]bool
 
+	// class is the cluster's class, className its name, and use what the cluster has of what a class may limit. excess is what
+	// it has beyond the class since that has changed.
+	class     *v1alpha1.SlurmClusterClass
+	className string
+	use       *v1alpha1.Granted
+	excess    *status.Problem
+	// granted is what the class allows to the cluster in this look; nil if that is what it allowed before.
+	granted *v1alpha1.Granted
+
 	life     status.Life
 	problems []status.Problem
 	waiting  *status.Problem
@@ -64,7 +72,6 @@ type scope struct {
 }
 
 func (r *Reconciler) newScope(c *v1alpha1.SlurmCluster) *scope {
-	c = effective.Of(c)
 	return &scope{
 		Reconciler: r,
 		cluster:    c,
@@ -115,7 +122,16 @@ func (s *scope) readPods() error {
 // work is the table of contents of a reconciliation. It ends early where nothing further can be done yet;
 // what keeps it from going on is then among the problems. An error is one that only a retry can help.
 func (s *scope) work(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{
+	fits, err := s.fits(ctx)
+	switch {
+	case err != nil:
+		return s.judge(ctx, err)
+	case !fits && s.exists():
+		return s.watch(ctx)
+	case !fits:
+		return nil
+	}
+	return s.do(ctx, []func(context.Context) error{
 		s.chooseImages,
 		s.ensureKeysAndServices,
 		s.spreadKeys,
@@ -134,7 +150,19 @@ func (s *scope) work(ctx context.Context) error {
 		s.markBusy,
 		s.watchSizes,
 		s.findPodProblems,
-	} {
+	})
+}
+
+// watch looks after a cluster that may not become what its spec wants: it stays what it is.
+func (s *scope) watch(ctx context.Context) error {
+	s.configHash = configHash(s.configMap.Data)
+	s.want.ControllerIP = s.service.Spec.ClusterIP
+	return s.do(ctx, []func(context.Context) error{s.ensureKeys, s.askSlurm, s.listen, s.markBusy, s.findPodProblems})
+}
+
+// do takes steps until one fails.
+func (s *scope) do(ctx context.Context, steps []func(context.Context) error) error {
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return s.judge(ctx, err)
 		}
@@ -220,7 +248,8 @@ func (s *scope) nextLook(changed bool) time.Duration {
 // refused tells whether the API server refuses what the cluster needs: asking more often would not help.
 func (s *scope) refused() bool {
 	return slices.ContainsFunc(s.problems, func(p status.Problem) bool {
-		return p.Reason == v1alpha1.ReasonPodsRefused || p.Reason == v1alpha1.ReasonApplyFailed || p.Reason == v1alpha1.ReasonNameConflict
+		return p.Reason == v1alpha1.ReasonPodsRefused || p.Reason == v1alpha1.ReasonApplyFailed || p.Reason == v1alpha1.ReasonNameConflict ||
+			p.Reason == v1alpha1.ReasonExceedsClass || p.Reason == v1alpha1.ReasonNoClass
 	})
 }
 

@@ -50,7 +50,7 @@ func ConfigMap(c Cluster, files map[string]string) *corev1ac.ConfigMapApplyConfi
 func maxNodes(sets []v1alpha1.NodeSet) int {
 	wanted := 0
 	for _, s := range sets {
-		wanted += most(s)
+		wanted += Most(s)
 	}
 	return max(leastNodes, 1<<bits.Len(uint(2*wanted)))
 }
@@ -66,8 +66,8 @@ func Replicas(s v1alpha1.NodeSet) int {
 	return int(*s.Replicas)
 }
 
-// most is how many nodes a set may have.
-func most(s v1alpha1.NodeSet) int {
+// Most is how many nodes a set may have.
+func Most(s v1alpha1.NodeSet) int {
 	if s.Autoscale != nil {
 		return int(s.Autoscale.Max)
 	}

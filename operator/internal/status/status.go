@@ -35,6 +35,8 @@ type Observation struct {
 	Waiting, Working *Problem
 	// Endpoints are the cluster's addresses.
 	Endpoints v1alpha1.Endpoints
+	// Granted is what the class allows now, nil if that is what it allowed before.
+	Granted *v1alpha1.Granted
 	// Life is the cluster's end.
 	Life Life
 	// Off tells that slurmctld of a suspended cluster is switched off, too.
@@ -73,6 +75,7 @@ func Make(o Observation) v1alpha1.SlurmClusterStatus {
 		ConfigHash:         old.ConfigHash,
 		ConfigAppliedBy:    old.ConfigAppliedBy,
 		Image:              cmp.Or(o.RunningImage, old.Image),
+		Granted:            cmp.Or(o.Granted, old.Granted),
 		ExpiresAt:          timeOf(o.Life.ExpiresAt),
 		IdleSince:          timeOf(o.Life.IdleSince),
 		WarnedOf:           timeOf(o.Life.WarnedOf),

@@ -50,6 +50,106 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startTimeout
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.ClassDefaults
+  map:
+    fields:
+    - name: config
+      type:
+        map:
+          elementType:
+            namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.ConfigValue
+    - name: image
+      type:
+        scalar: string
+    - name: lifecycle
+      type:
+        namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.LifecycleSpec
+    - name: nodeSelector
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: nodeSets
+      type:
+        list:
+          elementType:
+            namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.NodeSet
+          elementRelationship: associative
+          keys:
+          - name
+    - name: priorityClassName
+      type:
+        scalar: string
+    - name: runtimeClassName
+      type:
+        scalar: string
+    - name: tolerations
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.Toleration
+          elementRelationship: atomic
+    - name: volumes
+      type:
+        list:
+          elementType:
+            namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.SharedVolume
+          elementRelationship: associative
+          keys:
+          - name
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.ClassLimits
+  map:
+    fields:
+    - name: clustersPerNamespace
+      type:
+        scalar: numeric
+    - name: clustersPerUser
+      type:
+        scalar: numeric
+    - name: configKeys
+      type:
+        list:
+          elementType:
+            namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.ConfigKey
+          elementRelationship: associative
+    - name: cpu
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: idleTimeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: images
+      type:
+        list:
+          elementType:
+            namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.ImagePattern
+          elementRelationship: associative
+    - name: isolated
+      type:
+        scalar: boolean
+    - name: memory
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: nodeCPU
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: nodeMemory
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: nodes
+      type:
+        scalar: numeric
+    - name: tenancies
+      type:
+        list:
+          elementType:
+            namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.Tenancy
+          elementRelationship: associative
+    - name: ttl
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.ConfigKey
+  scalar: string
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.ConfigValue
   scalar: string
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.ControllerSpec
@@ -117,6 +217,44 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.Feature
+  scalar: string
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.Granted
+  map:
+    fields:
+    - name: className
+      type:
+        scalar: string
+    - name: configKeys
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: cpu
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: idleTimeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: image
+      type:
+        scalar: string
+    - name: memory
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: nodeCPU
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: nodeMemory
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: nodes
+      type:
+        scalar: numeric
+    - name: ttl
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.ImagePattern
   scalar: string
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.JobCounts
   map:
@@ -372,6 +510,36 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.SlurmClusterStatus
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.SlurmClusterClass
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.SlurmClusterClassSpec
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.SlurmClusterClassSpec
+  map:
+    fields:
+    - name: default
+      type:
+        scalar: boolean
+    - name: defaults
+      type:
+        namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.ClassDefaults
+    - name: description
+      type:
+        scalar: string
+    - name: limits
+      type:
+        namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.ClassLimits
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.SlurmClusterSpec
   map:
     fields:
@@ -380,6 +548,9 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.AuthSpec
       default:
         type: Munge
+    - name: className
+      type:
+        scalar: string
     - name: config
       type:
         map:
@@ -457,6 +628,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: expiresAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: granted
+      type:
+        namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.Granted
     - name: idleSince
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time

@@ -14,6 +14,9 @@ import (
 //
 // SlurmClusterSpec is the cluster that is wanted.
 type SlurmClusterSpecApplyConfiguration struct {
+	// className is the SlurmClusterClass, which decides what the cluster may have and has where this spec says nothing.
+	// Default: the default class, if there is one.
+	ClassName *string `json:"className,omitempty"`
 	// image is the Slurm image of every pod. Default: the image that the operator was installed with.
 	Image *string `json:"image,omitempty"`
 	// imagePullPolicy is the Kubernetes pull policy of image.
@@ -23,7 +26,7 @@ type SlurmClusterSpecApplyConfiguration struct {
 	Tenancy *apiv1alpha1.Tenancy `json:"tenancy,omitempty"`
 	// auth says how daemons and clients know each other.
 	Auth *AuthSpecApplyConfiguration `json:"auth,omitempty"`
-	// nodeSets are groups of equal nodes.
+	// nodeSets are groups of equal nodes. Default: those of the class.
 	NodeSets []NodeSetApplyConfiguration `json:"nodeSets,omitempty"`
 	// partitions are the queues. Default: one partition named "main" over all node sets.
 	Partitions []PartitionApplyConfiguration `json:"partitions,omitempty"`
@@ -47,6 +50,14 @@ type SlurmClusterSpecApplyConfiguration struct {
 // apply.
 func SlurmClusterSpec() *SlurmClusterSpecApplyConfiguration {
 	return &SlurmClusterSpecApplyConfiguration{}
+}
+
+// WithClassName sets the ClassName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ClassName field is set to the value of the last call.
+func (b *SlurmClusterSpecApplyConfiguration) WithClassName(value string) *SlurmClusterSpecApplyConfiguration {
+	b.ClassName = &value
+	return b
 }
 
 // WithImage sets the Image field in the declarative configuration to the given value

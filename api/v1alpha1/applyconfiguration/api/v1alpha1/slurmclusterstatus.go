@@ -38,6 +38,9 @@ type SlurmClusterStatusApplyConfiguration struct {
 	// configAppliedBy is how slurmctld came to run with it: Start, Reconfigure (jobs and connections are not disturbed)
 	// or Restart (new keys, or a configuration that was brought back after slurmctld had ended with a newer one).
 	ConfigAppliedBy *string `json:"configAppliedBy,omitempty"`
+	// granted is what the cluster had when its class last allowed it. Of what it has since, nothing is taken away when the
+	// class changes.
+	Granted *GrantedApplyConfiguration `json:"granted,omitempty"`
 	// expiresAt is when the cluster will be deleted: when its ttl is over or, if that is sooner, when it will have been idle for
 	// its idleTimeout.
 	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
@@ -150,6 +153,14 @@ func (b *SlurmClusterStatusApplyConfiguration) WithConfigHash(value string) *Slu
 // If called multiple times, the ConfigAppliedBy field is set to the value of the last call.
 func (b *SlurmClusterStatusApplyConfiguration) WithConfigAppliedBy(value string) *SlurmClusterStatusApplyConfiguration {
 	b.ConfigAppliedBy = &value
+	return b
+}
+
+// WithGranted sets the Granted field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Granted field is set to the value of the last call.
+func (b *SlurmClusterStatusApplyConfiguration) WithGranted(value *GrantedApplyConfiguration) *SlurmClusterStatusApplyConfiguration {
+	b.Granted = value
 	return b
 }
 

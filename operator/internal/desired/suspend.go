@@ -1,5 +1,4 @@
-// Package effective turns a SlurmCluster as it was written into the one that is to be. It is pure.
-package effective
+package desired
 
 import (
 	"slices"
@@ -7,14 +6,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
-	"github.com/slurmcluster/slurmcluster/operator/internal/desired"
 )
 
 // partitionDown is the state of a partition that takes jobs and starts none, in Slurm's words.
 const partitionDown v1alpha1.PartitionState = "DOWN"
 
-// Of returns the cluster that is to be; c itself stays as it is.
-func Of(c *v1alpha1.SlurmCluster) *v1alpha1.SlurmCluster {
+// Suspended returns the cluster as it is to be while it is suspended, c itself if it is not; c stays as it is.
+func Suspended(c *v1alpha1.SlurmCluster) *v1alpha1.SlurmCluster {
 	if !c.Spec.Suspend {
 		return c
 	}
@@ -31,7 +29,7 @@ func suspend(spec *v1alpha1.SlurmClusterSpec) {
 		spec.NodeSets[i].Autoscale, spec.NodeSets[i].Replicas = nil, ptr.To[int32](0)
 	}
 	if len(spec.Partitions) == 0 {
-		spec.Partitions = []v1alpha1.Partition{{Name: desired.DefaultPartition, Default: true}}
+		spec.Partitions = []v1alpha1.Partition{{Name: DefaultPartition, Default: true}}
 	}
 	for i := range spec.Partitions {
 		if state := &spec.Partitions[i].State; *state == "" || *state == "UP" {
