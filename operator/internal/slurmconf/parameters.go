@@ -113,8 +113,9 @@ var defaults = []parameter{
 	{"SlurmdTimeout", "60"},
 	// A node that registers does not start the scheduler, so the scheduler looks often.
 	// batch_sched_delay gathers submissions for three seconds before they are looked at, which a small
-	// cluster does not need.
-	{"SchedulerParameters", "sched_interval=5,bf_interval=5,batch_sched_delay=0"},
+	// cluster does not need. nohold_on_prolog_fail lets a job whose launch failed, because its slurmd or munged was just then
+	// restarted, run again by itself; Slurm holds it after five times.
+	{"SchedulerParameters", "sched_interval=5,bf_interval=5,batch_sched_delay=0,nohold_on_prolog_fail"},
 	// A job's record is how its output is found, so it is kept for an hour, and there is room for that.
 	{"MinJobAge", "3600"},
 	{"MaxJobCount", "100000"},
