@@ -68,7 +68,7 @@ func TestClass(t *testing.T) {
 	}{
 		"nodes":        {nodes(3), about + "2 nodes at most, and has 3"},
 		"node's cpu":   {func(s *spec) { s.NodeSets[0].Resources.CPU = resource.MustParse("2") }, about + "nodes of 1 CPUs at most"},
-		"ttl":          {lifetime(2*time.Hour, 0), about + "a ttl of 1h at most, and has one of 2h"},
+		"ttl":          {lifetime(2*time.Hour, 0), about + "a ttl of 1h0m0s at most, and has one of 2h0m0s"},
 		"image":        {useImage("docker.io/library/x"), about + "image example.org/*, and has docker.io/library/x"},
 		"config":       {config("Prolog", "/bin/true"), about + "only MaxArraySize in spec.config"},
 		"network":      {func(s *spec) { s.Network.Isolation = v1alpha1.NetworkIsolatedNone }, about + "network.isolation: Isolated"},

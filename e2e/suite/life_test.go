@@ -122,7 +122,7 @@ func TestSuspend(t *testing.T) {
 	for name, change := range map[string]harness.Change{
 		"on a volume":  storage("100Mi", false),
 		"in slurmctld": func(*v1alpha1.SlurmClusterSpec) {},
-		"autoscaled":   scaled(0, 2),
+		"autoscaled":   scaled(0, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
