@@ -134,6 +134,11 @@ type SlurmClusterSpec struct {
 	// +optional
 	Lifecycle LifecycleSpec `json:"lifecycle,omitzero"`
 
+	// allOrNothing lets jobs start only when all nodes are there, those of autoscaled sets aside. While Kubernetes has no room
+	// for all, or a quota refuses one, the cluster has none, and it is tried again after a pause.
+	// +optional
+	AllOrNothing bool `json:"allOrNothing,omitempty"`
+
 	// suspend takes the cluster's nodes away, and with spec.controller.storage slurmctld too, until it is false again.
 	// The queue stays: on the volume, or in slurmctld, which then runs on. Running jobs are waited for; no other starts.
 	// +optional

@@ -127,6 +127,10 @@ type SlurmClusterStatus struct {
 	// +optional
 	Granted *Granted `json:"granted,omitempty"`
 
+	// gathered tells that a cluster with allOrNothing has had all of its nodes, since it was last suspended.
+	// +optional
+	Gathered bool `json:"gathered,omitempty"`
+
 	// expiresAt is when the cluster will be deleted: when its ttl is over or, if that is sooner, when it will have been idle for
 	// its idleTimeout.
 	// +optional

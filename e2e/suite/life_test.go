@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -152,4 +153,26 @@ func TestSuspend(t *testing.T) {
 			c.AwaitSettled()
 		})
 	}
+}
+
+// TestAllOrNothing: while a quota has no room for all nodes, there are none, and no job starts on some; then there are all.
+func TestAllOrNothing(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: "few"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("3")}},
+	}
+	require.NoError(t, e.Kube.Create(e.Ctx, quota))
+	c := e.Create("demo", nodes(3), func(s *v1alpha1.SlurmClusterSpec) { s.AllOrNothing = true })
+	c.AwaitDegraded(v1alpha1.ReasonPodsRefused, "all 3 nodes or none, as asked", "exceeded quota: few")
+	c.Await("no nodes", func(*v1alpha1.SlurmCluster) bool { return len(podsOf(c, contract.RoleSlurmd)) == 0 })
+	require.Equal(t, "IDLE 0", c.Run("bash", "-c", "echo IDLE $(sinfo --noheader --states=idle --format=%n | wc -l)"))
+	before := quota.DeepCopy()
+	quota.Spec.Hard[corev1.ResourcePods] = resource.MustParse("9")
+	require.NoError(t, e.Patch(e.Ctx, quota, client.MergeFrom(before)))
+	c.AwaitReady()
+	require.True(t, c.Get().Status.Gathered)
+	require.Len(t, podsOf(c, contract.RoleSlurmd), 3)
+	require.NotEmpty(t, c.Run("srun", "-N3", "hostname"))
 }

@@ -25,6 +25,8 @@ type memory struct {
 	pods     map[types.UID]*slurmdPod
 	versions map[*corev1.Pod]*slurmdPod
 	look     uint64
+	// gathering is how far a cluster is that wants all of its nodes or none.
+	gathering gathering
 	// jobs are those that slurmctld knew in the last look, in clusters that end when they are idle.
 	jobs map[string]bool
 	// due is when something is to be done for the cluster's end.

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
@@ -58,8 +59,9 @@ func (s *scope) plan(ctx context.Context) []nodeplan.Step {
 	s.recallEnds(ctx)
 	o := nodeplan.Observation{
 		Sets: s.wantedSets(), Pods: s.planPods(), Known: s.known, Nodes: s.slurmNodes, At: s.slurmAt,
-		New: s.cluster.Status.SlurmVersion == "",
-		Now: s.Clock.Now(), StartingSince: s.memory.startingSince,
+		New:     s.cluster.Status.SlurmVersion == "",
+		Gathers: s.gathers,
+		Now:     s.Clock.Now(), StartingSince: s.memory.startingSince,
 	}
 	s.findFreeAt(ctx, &o)
 	return nodeplan.Make(o)
@@ -196,7 +198,7 @@ func (s *scope) createPods(ctx context.Context, steps []nodeplan.Step) error {
 			case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 				return err
 			case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
-				s.memory.refusals[some[i].Node] = plain(err)
+				s.memory.refusals[some[i].Node], s.memory.gathering.refused = plain(err), plain(err)
 				if !refused {
 					s.problem(v1alpha1.ReasonPodsRefused, "Kubernetes refuses the pod of node "+some[i].Node+": "+plain(err))
 				}
@@ -225,6 +227,9 @@ func (s *scope) nodeSet(name string) *v1alpha1.NodeSet {
 func (s *scope) wantedSets() []nodeplan.Set {
 	var sets []nodeplan.Set
 	for _, set := range s.cluster.Spec.NodeSets {
+		if s.withoutNodes && set.Autoscale == nil {
+			set.Replicas = ptr.To[int32](0)
+		}
 		sets = append(sets, nodeplan.Set{
 			Name: set.Name, Replicas: desired.Replicas(set), Hash: desired.TemplateHash(s.want, set),
 			MaxUnavailable: desired.MaxUnavailable(set), Cloud: cloud(set),

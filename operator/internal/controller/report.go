@@ -46,7 +46,7 @@ func (s *scope) observation() status.Observation {
 		RunningImage:  s.runningImage(),
 		ControllerRan: s.cluster.Status.SlurmVersion != "" && !s.resumes(),
 		Problems:      problems, Waiting: s.waiting, Working: s.working,
-		Granted: s.granted, Life: s.life, Off: s.off(),
+		Granted: s.granted, Gathered: s.gathered, Life: s.life, Off: s.off(),
 	}
 	for i, pod := range s.slurmdPods {
 		o.Pods[i] = status.Pod{Set: pod.plan.Set, Serving: pod.serving, Node: pod.node}

@@ -64,6 +64,10 @@ type scope struct {
 	// granted is what the class allows to the cluster in this look; nil if that is what it allowed before.
 	granted *v1alpha1.Granted
 
+	// gathers tells that the cluster waits for the last of its nodes, withoutNodes that it has none until there is room for
+	// all, and gathered that it has had all of them.
+	gathers, withoutNodes, gathered bool
+
 	life     status.Life
 	problems []status.Problem
 	waiting  *status.Problem
@@ -143,6 +147,7 @@ func (s *scope) work(ctx context.Context) error {
 		s.refreshConfig,
 		s.checkVolumes,
 		s.listen,
+		s.gather,
 		s.runNodes,
 		s.rememberNodesHave,
 		s.hastenRequeued,

@@ -38,6 +38,8 @@ type Observation struct {
 	Now time.Time
 	// StartingSince is since when nodes are being switched on.
 	StartingSince map[string]time.Time
+	// Gathers tells that no job is to start before all nodes are there.
+	Gathers bool
 }
 
 // Set is a wanted node set.

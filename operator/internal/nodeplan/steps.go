@@ -116,7 +116,9 @@ func (p *planner) keep(pod *place) {
 			p.add(DeletePod, pod, WhyUnregistered)
 		}
 	case node.Reason == contract.ReasonRegistering && node.Draining():
-		p.add(Admit, pod, WhyRegistered)
+		if !p.Gathers {
+			p.add(Admit, pod, WhyRegistered)
+		}
 	case resizes(node):
 		p.resize(pod, node)
 	case node.Ours() && node.Draining():

@@ -37,6 +37,8 @@ type Observation struct {
 	Endpoints v1alpha1.Endpoints
 	// Granted is what the class allows now, nil if that is what it allowed before.
 	Granted *v1alpha1.Granted
+	// Gathered tells that a cluster that wants all of its nodes or none has had all of them.
+	Gathered bool
 	// Life is the cluster's end.
 	Life Life
 	// Off tells that slurmctld of a suspended cluster is switched off, too.
@@ -76,6 +78,7 @@ func Make(o Observation) v1alpha1.SlurmClusterStatus {
 		ConfigAppliedBy:    old.ConfigAppliedBy,
 		Image:              cmp.Or(o.RunningImage, old.Image),
 		Granted:            cmp.Or(o.Granted, old.Granted),
+		Gathered:           o.Gathered,
 		ExpiresAt:          timeOf(o.Life.ExpiresAt),
 		IdleSince:          timeOf(o.Life.IdleSince),
 		WarnedOf:           timeOf(o.Life.WarnedOf),

@@ -543,6 +543,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.SlurmClusterSpec
   map:
     fields:
+    - name: allOrNothing
+      type:
+        scalar: boolean
     - name: auth
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.AuthSpec
@@ -628,6 +631,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: expiresAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: gathered
+      type:
+        scalar: boolean
     - name: granted
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.Granted

@@ -38,6 +38,9 @@ type SlurmClusterSpecApplyConfiguration struct {
 	Network *NetworkSpecApplyConfiguration `json:"network,omitempty"`
 	// lifecycle says when the cluster ends by itself. Default: never.
 	Lifecycle *LifecycleSpecApplyConfiguration `json:"lifecycle,omitempty"`
+	// allOrNothing lets jobs start only when all nodes are there, those of autoscaled sets aside. While Kubernetes has no room
+	// for all, or a quota refuses one, the cluster has none, and it is tried again after a pause.
+	AllOrNothing *bool `json:"allOrNothing,omitempty"`
 	// suspend takes the cluster's nodes away, and with spec.controller.storage slurmctld too, until it is false again.
 	// The queue stays: on the volume, or in slurmctld, which then runs on. Running jobs are waited for; no other starts.
 	Suspend *bool `json:"suspend,omitempty"`
@@ -152,6 +155,14 @@ func (b *SlurmClusterSpecApplyConfiguration) WithNetwork(value *NetworkSpecApply
 // If called multiple times, the Lifecycle field is set to the value of the last call.
 func (b *SlurmClusterSpecApplyConfiguration) WithLifecycle(value *LifecycleSpecApplyConfiguration) *SlurmClusterSpecApplyConfiguration {
 	b.Lifecycle = value
+	return b
+}
+
+// WithAllOrNothing sets the AllOrNothing field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AllOrNothing field is set to the value of the last call.
+func (b *SlurmClusterSpecApplyConfiguration) WithAllOrNothing(value bool) *SlurmClusterSpecApplyConfiguration {
+	b.AllOrNothing = &value
 	return b
 }
 

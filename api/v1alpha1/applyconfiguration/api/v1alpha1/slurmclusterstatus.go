@@ -41,6 +41,8 @@ type SlurmClusterStatusApplyConfiguration struct {
 	// granted is what the cluster had when its class last allowed it. Of what it has since, nothing is taken away when the
 	// class changes.
 	Granted *GrantedApplyConfiguration `json:"granted,omitempty"`
+	// gathered tells that a cluster with allOrNothing has had all of its nodes, since it was last suspended.
+	Gathered *bool `json:"gathered,omitempty"`
 	// expiresAt is when the cluster will be deleted: when its ttl is over or, if that is sooner, when it will have been idle for
 	// its idleTimeout.
 	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
@@ -161,6 +163,14 @@ func (b *SlurmClusterStatusApplyConfiguration) WithConfigAppliedBy(value string)
 // If called multiple times, the Granted field is set to the value of the last call.
 func (b *SlurmClusterStatusApplyConfiguration) WithGranted(value *GrantedApplyConfiguration) *SlurmClusterStatusApplyConfiguration {
 	b.Granted = value
+	return b
+}
+
+// WithGathered sets the Gathered field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Gathered field is set to the value of the last call.
+func (b *SlurmClusterStatusApplyConfiguration) WithGathered(value bool) *SlurmClusterStatusApplyConfiguration {
+	b.Gathered = &value
 	return b
 }
 
