@@ -3,7 +3,7 @@
 set -euo pipefail
 
 packages=(buildah ca-certificates conntrack containernetworking-plugins gcc git iproute2 iptables
-  libc6-dev libseccomp-dev make mmdebstrap)
+  libc6-dev libseccomp-dev make mmdebstrap nftables)
 
 missing=()
 for package in "${packages[@]}"; do

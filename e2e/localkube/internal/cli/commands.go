@@ -11,6 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/cluster"
+	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/components"
+	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/enforcer"
+	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/layout"
 	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/node"
 )
 
@@ -172,4 +175,23 @@ func newInit(s *settings) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// newNetworkPolicy is the component of that name; it runs within the cluster.
+func newNetworkPolicy() *cobra.Command {
+	var options enforcer.Options
+	command := &cobra.Command{
+		Use:    components.NetworkPolicy,
+		Short:  "Enforce NetworkPolicies in this network namespace (internal)",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return enforcer.Run(command.Context(), options)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.Kubeconfig, "kubeconfig", "", "how to reach the API server")
+	flags.StringVar(&options.Sandboxes, "sandboxes", layout.CNIResults, "directory of what libcni notes of pods")
+	flags.StringVar(&options.Listen, "listen", "", "address that answers /healthz")
+	return command
 }

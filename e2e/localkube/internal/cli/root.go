@@ -55,7 +55,7 @@ func newRoot() *cobra.Command {
 	flags.StringVar(&s.source, "source-dir", env("LOCALKUBE_SOURCE_DIR", ownSource()), "directory of localkube's go.mod")
 	root.AddCommand(
 		newUp(s), newDown(s), newStatus(s), newLoad(s), newKubeconfig(s), newEnv(s), newKubectl(s), newEnter(s),
-		newStop(s), newStart(s), newInit(s),
+		newStop(s), newStart(s), newInit(s), newNetworkPolicy(),
 	)
 	return root
 }

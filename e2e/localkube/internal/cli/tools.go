@@ -17,6 +17,7 @@ var hostTools = map[string]string{
 	"iptables":  "iptables",
 	"ip":        "iproute2",
 	"conntrack": "conntrack",
+	"nft":       "nftables",
 	"mount":     "mount",
 	"nsenter":   "util-linux",
 }

@@ -88,7 +88,7 @@ func (c Cluster) copySelf() (string, error) {
 		return "", fmt.Errorf("opening this program: %w", err)
 	}
 	defer source.Close()
-	path := c.Paths.Dir("localkube")
+	path := c.Paths.Self()
 	target, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755) //nolint:gosec // a program
 	if err != nil {
 		return "", fmt.Errorf("copying this program: %w", err)

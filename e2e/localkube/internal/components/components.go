@@ -2,7 +2,11 @@
 // needs to be there before it, and how to tell that it is healthy.
 package components
 
-import "github.com/slurmcluster/slurmcluster/e2e/localkube/internal/layout"
+import (
+	"path/filepath"
+
+	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/layout"
+)
 
 // Component is one daemon of the cluster.
 type Component struct {
@@ -27,12 +31,14 @@ const (
 	Kubelet           = "kubelet"
 	Proxy             = "kube-proxy"
 	Storage           = "storage-provisioner"
+	NetworkPolicy     = "network-policy"
 )
 
 // All returns every component.
 func All(o layout.Options) []Component {
 	return []Component{
 		containerd(o), etcd(o), apiServer(o), controllerManager(o), scheduler(o), kubelet(o), proxy(o), storage(o),
+		networkPolicy(o),
 	}
 }
 
@@ -73,4 +79,18 @@ func storage(o layout.Options) Component {
 		"--directory="+o.Dir("volumes"),
 		"--listen=127.0.0.1:10260",
 	)
+}
+
+// networkPolicy is a command of this program: it needs nothing of Kubernetes but its client.
+func networkPolicy(o layout.Options) Component {
+	const listen = "127.0.0.1:10261"
+	return Component{
+		Name: NetworkPolicy, Path: o.Self(),
+		Args: []string{
+			filepath.Base(o.Self()), NetworkPolicy,
+			"--kubeconfig=" + o.Kubeconfig(NetworkPolicy),
+			"--listen=" + listen,
+		},
+		Needs: []string{APIServer}, Health: "http://" + listen + "/healthz",
+	}
 }

@@ -32,6 +32,9 @@ const (
 
 	// CNIPlugins is where Debian's containernetworking-plugins installs to.
 	CNIPlugins = "/usr/lib/cni"
+
+	// CNIResults is where libcni, in containerd, notes the addresses of every pod; inside, this is our own tmpfs.
+	CNIResults = "/var/lib/cni/results"
 )
 
 // Paths are the directories of one localkube.
@@ -48,6 +51,9 @@ func (p Paths) Dir(elem ...string) string {
 
 // Binary returns the path of a built program.
 func (p Paths) Binary(name string) string { return filepath.Join(p.Bin, name) }
+
+// Self returns the path of the localkube program that pid 1 runs.
+func (p Paths) Self() string { return p.Dir("localkube") }
 
 // Image returns the path of an image archive that was built with the binaries.
 func (p Paths) Image(name string) string {

@@ -42,8 +42,9 @@ func SetUpInside() error {
 }
 
 // sysctls of the namespace. Refusals must not be rate-limited: a refusal that
-// is not sent is a time-out for whoever waits for it.
-var sysctls = map[string]string{"ip_forward": "1", "icmp_ratelimit": "0"}
+// is not sent is a time-out for whoever waits for it. The mask takes them out of
+// both limits, the one per receiver and that of icmp_msgs_per_sec for all.
+var sysctls = map[string]string{"ip_forward": "1", "icmp_ratemask": "0"}
 
 // strayTable is the routing table of forwarded packets that no other has.
 const strayTable = 100

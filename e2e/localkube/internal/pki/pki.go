@@ -51,6 +51,7 @@ var serving = map[string][]string{
 var clients = map[string]pkix.Name{
 	"admin":                   {CommonName: "localkube-admin", Organization: []string{"system:masters"}},
 	"storage-provisioner":     {CommonName: "localkube-storage-provisioner", Organization: []string{"system:masters"}},
+	"network-policy":          {CommonName: "localkube-network-policy", Organization: []string{"system:masters"}},
 	"kube-controller-manager": {CommonName: "system:kube-controller-manager"},
 	"kube-scheduler":          {CommonName: "system:kube-scheduler"},
 	"kube-proxy":              {CommonName: "system:kube-proxy"},

@@ -1,0 +1,56 @@
+package enforcer
+
+import (
+	"context"
+	"log"
+	"reflect"
+	"time"
+
+	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/policy"
+)
+
+const (
+	// debounce is how long it waits for further changes, which come in swarms. It is shorter than a container takes to
+	// start after its pod got an address.
+	debounce = 50 * time.Millisecond
+	// repair is how often the rules are put in place again, should somebody have taken them away.
+	repair = time.Minute
+)
+
+// keeper keeps what is applied as it is decided.
+type keeper struct {
+	changed signal
+	decide  func() (policy.Rules, error)
+	apply   func(context.Context, policy.Rules) error
+}
+
+// run returns why it ended: the context, or an error. It does not try again, since the supervisor does.
+func (k keeper) run(ctx context.Context) error {
+	var applied *policy.Rules
+	ticker := time.NewTicker(repair)
+	defer ticker.Stop()
+	for {
+		rules, err := k.decide()
+		if err != nil {
+			return err
+		}
+		if applied == nil || !reflect.DeepEqual(rules, *applied) {
+			began := time.Now()
+			if err := k.apply(ctx, rules); err != nil {
+				return err
+			}
+			applied = &rules
+			log.Printf("in force after %s: %d policies for egress, %d for ingress, %d pods",
+				time.Since(began).Round(time.Millisecond), len(rules.Egress), len(rules.Ingress), len(rules.Pods))
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-k.changed:
+			time.Sleep(debounce)
+			k.changed.lower()
+		case <-ticker.C:
+			applied = nil
+		}
+	}
+}
