@@ -44,7 +44,6 @@ var wrongSpecs = map[string]struct {
 	change harness.Change
 	words  string
 }{
-	"empty node sets":   {func(s *spec) { s.NodeSets = []v1alpha1.NodeSet{} }, "should have at least 1 items"},
 	"two of one name":   {sets("cpu", "cpu"), "Duplicate value"},
 	"set in upper case": {sets("CPU"), "a node set's name starts with a lower-case letter"},
 	"set like a node":   {sets("cpu-0"), "does not end in '-' and a number"},

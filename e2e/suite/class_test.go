@@ -90,11 +90,10 @@ func TestClass(t *testing.T) {
 	})
 	require.Equal(t, "small-0", c.Run("srun", "hostname"))
 	c.Update(func(s *spec) { s.NodeSets = []v1alpha1.NodeSet{harness.NodeSet("small", 1)} })
-	refused(t, e.Update(e.Ctx, func() *v1alpha1.SlurmCluster {
-		o := c.Get()
-		nodes(2)(&o.Spec)
-		return o
-	}()), about+"0 nodes at most, and has 2")
+	more := c.Get()
+	before := more.DeepCopy()
+	nodes(2)(&more.Spec)
+	refused(t, e.Patch(e.Ctx, more, client.MergeFrom(before)), about+"0 nodes at most, and has 2")
 
 	require.NoError(t, e.Delete(e.Ctx, small))
 	c.AwaitDegraded(v1alpha1.ReasonNoClass, "there is no SlurmClusterClass "+small.Name)

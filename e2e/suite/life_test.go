@@ -176,3 +176,17 @@ func TestAllOrNothing(t *testing.T) {
 	require.Len(t, podsOf(c, contract.RoleSlurmd), 3)
 	require.NotEmpty(t, c.Run("srun", "-N3", "hostname"))
 }
+
+// TestQuotaForSome: where a quota has room for some pods only, slurmctld is among them, and the message says what is missing.
+func TestQuotaForSome(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	require.NoError(t, e.Kube.Create(e.Ctx, &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: "few"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("3")}},
+	}))
+	c := e.Create("demo", nodes(3))
+	c.AwaitDegraded(v1alpha1.ReasonPodsRefused, "exceeded quota: few")
+	c.Await("two nodes", func(o *v1alpha1.SlurmCluster) bool { return o.Status.ReadyNodes != nil && *o.Status.ReadyNodes == 2 })
+	require.NotEmpty(t, c.Run("srun", "-N2", "hostname"))
+}

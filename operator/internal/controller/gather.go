@@ -26,14 +26,22 @@ type gathering struct {
 	pause time.Duration
 	until time.Time
 	why   status.Problem
-	// refused is why Kubernetes refused a pod.
-	refused string
+	// refused is why Kubernetes refused a pod, and controllerRefused tells that it refused the controller pod.
+	refused           string
+	controllerRefused bool
 }
 
-// gather lets no job onto a cluster that wants all of its nodes or none until they are there, and takes away those that are if
+// gather lets no node of a new cluster stand in the way of its slurmctld. And it lets no job onto a cluster that wants all of its nodes or none until they are there, and takes away those that are if
 // there is no room for the others. Once it has had all of them, it is like any other.
 func (s *scope) gather(context.Context) error {
 	spec, m := &s.cluster.Spec, &s.memory.gathering
+	if s.controllerPod != nil {
+		m.controllerRefused = false
+	}
+	if m.controllerRefused && s.cluster.Status.SlurmVersion == "" {
+		s.withoutNodes = true // they would use up what a quota leaves for slurmctld
+		return nil
+	}
 	if !spec.AllOrNothing || spec.Suspend {
 		return nil
 	}

@@ -69,6 +69,7 @@ func (s *scope) whyNoControllerPod(ctx context.Context) error {
 	err := s.Client.Create(ctx, pod, client.DryRunAll)
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		s.problem(v1alpha1.ReasonPodsRefused, "Kubernetes refuses the controller pod: "+plain(err))
+		s.memory.gathering.controllerRefused = true
 		return nil
 	}
 	if apierrors.IsAlreadyExists(err) {

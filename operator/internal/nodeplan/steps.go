@@ -10,7 +10,7 @@ import (
 func (p *planner) remove(pod *place, why string) {
 	node, registered := pod.node, pod.registered
 	switch {
-	case !p.Known && !pod.Started:
+	case !p.Known && (!pod.Started || p.New):
 		p.add(DeletePod, pod, why)
 	case !p.Known:
 		p.add(Wait, pod, WhyUnknown)
