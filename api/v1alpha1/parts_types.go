@@ -23,6 +23,11 @@ type NodeResources struct {
 	// +optional
 	Requests ResourceRequests `json:"requests,omitzero"`
 
+	// tmp is how much the node's /tmp may hold; Kubernetes ends a pod that exceeds it. Default: 1Gi.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="tmp is a quantity above zero, such as 10Gi"
+	Tmp *resource.Quantity `json:"tmp,omitempty"`
+
 	// devices are GPUs and other devices that Kubernetes' device plugins give the node. Jobs ask for them as
 	// Slurm's generic resources (GRES): sbatch --gres=gpu:1.
 	// +optional
@@ -252,6 +257,41 @@ type ControllerStorage struct {
 	StorageClassName *string `json:"storageClassName,omitempty"`
 
 	// keep says whether the volume outlives the SlurmCluster object.
+	// +optional
+	Keep bool `json:"keep,omitempty"`
+}
+
+// HomeSpec is a home directory that all pods of a cluster share: a claim that exists, or a new one.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.claimName) != has(self.size)",message="home has either claimName, for a claim that exists, or size, for a new one"
+// +kubebuilder:validation:XValidation:rule="has(self.size) || !(has(self.storageClassName) || has(self.accessMode) || has(self.keep))",message="home.storageClassName, home.accessMode and home.keep are for a new claim, which has a size"
+// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="home.storageClassName cannot change"
+type HomeSpec struct {
+	// claimName is a claim in the cluster's namespace.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	ClaimName string `json:"claimName,omitempty"`
+
+	// size of a new claim, which is named after the cluster with "-home" behind. It may become larger where its class lets it.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="size is a quantity above zero, such as 10Gi"
+	Size *resource.Quantity `json:"size,omitempty"`
+
+	// storageClassName is the class of the new claim. Default: the default class of Kubernetes.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	StorageClassName *string `json:"storageClassName,omitempty"`
+
+	// accessMode of the new claim: ReadWriteMany, for nodes on several machines, or ReadWriteOnce, which keeps all pods on
+	// one. Default: ReadWriteMany.
+	// +optional
+	// +kubebuilder:validation:Enum=ReadWriteMany;ReadWriteOnce
+	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty"`
+
+	// keep says whether the new claim outlives the SlurmCluster object. A later cluster of the same name finds it again.
 	// +optional
 	Keep bool `json:"keep,omitempty"`
 }

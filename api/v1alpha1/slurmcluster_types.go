@@ -69,6 +69,7 @@ const AuthMunge AuthType = "Munge"
 // +kubebuilder:validation:XValidation:rule="!has(self.partitions) || !has(self.nodeSets) || self.partitions.all(p, !has(p.nodeSets) || p.nodeSets.all(n, self.nodeSets.exists(s, s.name == n)))",message="a partition names a node set that does not exist; spec.partitions[].nodeSets takes names from spec.nodeSets"
 // +kubebuilder:validation:XValidation:rule="!has(self.partitions) || self.partitions.filter(p, has(p.default) && p.default).size() <= 1",message="only one partition can be the default"
 // +kubebuilder:validation:XValidation:rule="has(self.controller) && has(self.controller.storage) ? has(oldSelf.controller) && has(oldSelf.controller.storage) : !(has(oldSelf.controller) && has(oldSelf.controller.storage))",message="spec.controller.storage cannot be added or removed later, because the queue would be lost; create a new cluster"
+// +kubebuilder:validation:XValidation:rule="!has(self.home) || !has(self.volumes) || self.volumes.all(v, v.name != 'home' && v.mountPath != '/home/user')",message="spec.home is mounted at /home/user and called home; no volume can be, too"
 type SlurmClusterSpec struct {
 	// className is the SlurmClusterClass, which decides what the cluster may have and has where this spec says nothing.
 	// Default: the default class, if there is one.
@@ -117,6 +118,10 @@ type SlurmClusterSpec struct {
 	// controller is the pod of slurmctld.
 	// +optional
 	Controller ControllerSpec `json:"controller,omitzero"`
+
+	// home is the home directory that all pods share. Default: each pod has one of its own, which goes with it.
+	// +optional
+	Home *HomeSpec `json:"home,omitempty"`
 
 	// volumes are shared directories that every slurmd pod and the controller pod mount.
 	// +optional

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
@@ -108,4 +109,50 @@ func TestPartOfVolumeChanges(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestHome: a new home is made and shared by all pods, goes with the cluster, or stays for the next one if that was asked.
+func TestHome(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	home := func(keep bool) harness.Change {
+		return func(s *spec) {
+			size := resource.MustParse("50Mi")
+			s.Home = &v1alpha1.HomeSpec{Size: &size, AccessMode: corev1.ReadWriteOnce, Keep: keep}
+		}
+	}
+	c := e.Start("demo", home(false))
+	id := c.Submit("echo from $(hostname) > result; echo printed", "-w", "cpu-1")
+	c.AwaitJob(id, "COMPLETED")
+	require.Equal(t, "from cpu-1", c.Run("cat", "result"))
+	require.Equal(t, "from cpu-1", c.RunOn("cpu-0", "cat", "result"))
+	require.Equal(t, "printed\n", e.Kubectl("slurmcluster", "logs", "demo", id))
+	e.Kubectl("slurmcluster", "delete", "demo")
+	awaitGone(c)
+
+	c = e.Start("demo", nodes(1), home(true))
+	c.RunOn("cpu-0", "bash", "-c", "echo kept > result")
+	e.Kubectl("slurmcluster", "delete", "demo")
+	e.Eventually(harness.Patience, "the claim is all that is left", func() error {
+		if left := leftovers(c); len(left) != 1 || left[0] != "*v1.PersistentVolumeClaim demo-home" {
+			return errLeft(left)
+		}
+		return nil
+	})
+	c = e.Start("demo", nodes(1), func(s *spec) { s.Home = &v1alpha1.HomeSpec{ClaimName: "demo-home"} })
+	require.Equal(t, "kept", c.Run("cat", "result"))
+}
+
+// TestTmp: /tmp is a volume with a limit, which the kubelet enforces.
+func TestTmp(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	c := e.Start("demo", nodes(1), set(func(n *v1alpha1.NodeSet) {
+		size := resource.MustParse("20Mi")
+		n.Resources.Tmp = &size
+	}))
+	before := uid(c, "demo-cpu-0")
+	c.RunOn("cpu-0", "bash", "-c", "dd if=/dev/zero of=/tmp/much bs=1M count=40 status=none")
+	c.Await("the node is replaced", func(*v1alpha1.SlurmCluster) bool { now := uid(c, "demo-cpu-0"); return now != "" && now != before })
+	c.AwaitSettled()
 }

@@ -38,6 +38,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.EnvVarApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Granted"):
 		return &apiv1alpha1.GrantedApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HomeSpec"):
+		return &apiv1alpha1.HomeSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JobCounts"):
 		return &apiv1alpha1.JobCountsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LifecycleSpec"):

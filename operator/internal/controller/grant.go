@@ -29,7 +29,7 @@ func (s *scope) complete(ctx context.Context) error {
 		class.Complete(&completed.Spec, s.class)
 	}
 	s.use = class.Use(s.className, &completed.Spec)
-	s.cluster = desired.Suspended(&completed)
+	s.cluster = desired.WithHome(desired.Suspended(&completed))
 	s.want.Object = s.cluster
 	return nil
 }

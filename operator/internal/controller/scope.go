@@ -140,6 +140,7 @@ func (s *scope) work(ctx context.Context) error {
 		s.ensureKeysAndServices,
 		s.spreadKeys,
 		s.ensureConfig,
+		s.ensureHome,
 		s.switchOff,
 		s.ensureController,
 		s.askSlurm,

@@ -131,6 +131,25 @@ func TestIsolated(t *testing.T) {
 	require.False(t, c.Isolated(), "a policy would lock out an operator that runs elsewhere")
 }
 
+func TestHome(t *testing.T) {
+	c := small()
+	require.Same(t, c.Object, WithHome(c.Object))
+	require.Empty(t, c.HomeClaimName())
+
+	c.Object.Spec.Home = &v1alpha1.HomeSpec{ClaimName: "mine"}
+	require.Equal(t, "mine", WithHome(c.Object).Spec.Volumes[0].PersistentVolumeClaim.ClaimName)
+	require.Empty(t, c.Object.Spec.Volumes)
+
+	c.Object.Spec.Home = &v1alpha1.HomeSpec{Size: ptr.To(resource.MustParse("1Gi")), StorageClassName: ptr.To("fast")}
+	require.Equal(t, "demo-home", WithHome(c.Object).Spec.Volumes[0].PersistentVolumeClaim.ClaimName)
+	claim := HomeClaim(c)
+	require.Equal(t, "demo-home", claim.Name)
+	require.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}, claim.Spec.AccessModes)
+	require.True(t, c.OwnedBy(claim))
+	c.Object.Spec.Home.Keep = true
+	require.Empty(t, HomeClaim(c).OwnerReferences)
+}
+
 func TestConfigFilesRefuse(t *testing.T) {
 	c := small()
 	c.Object.Spec.Config = map[string]v1alpha1.ConfigValue{"SlurmUser": "root"}

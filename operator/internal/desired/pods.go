@@ -1,6 +1,8 @@
 package desired
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
@@ -81,6 +83,9 @@ func mainMounts(c Cluster) []*corev1ac.VolumeMountApplyConfiguration {
 		mount("shared", contract.SharedDir).WithReadOnly(true),
 		mount("run", contract.RunDir),
 	}
+	if !mounted(c.Object.Spec.Volumes, tmpDir) {
+		list = append(list, mount("tmp", tmpDir))
+	}
 	for _, v := range c.Object.Spec.Volumes {
 		m := mount("user-"+v.Name, v.MountPath).WithReadOnly(v.ReadOnly)
 		if v.SubPath != "" {
@@ -88,19 +93,17 @@ func mainMounts(c Cluster) []*corev1ac.VolumeMountApplyConfiguration {
 		}
 		list = append(list, m)
 	}
-	if !homeMounted(c.Object.Spec.Volumes) {
+	if !mounted(c.Object.Spec.Volumes, contract.HomeDir) {
 		list = append(list, mount("home", contract.HomeDir))
 	}
 	return list
 }
 
-func homeMounted(volumes []v1alpha1.SharedVolume) bool {
-	for _, v := range volumes {
-		if v.MountPath == contract.HomeDir {
-			return true
-		}
-	}
-	return false
+// tmpDir is where programs put what they need for a while.
+const tmpDir = "/tmp"
+
+func mounted(volumes []v1alpha1.SharedVolume, path string) bool {
+	return slices.ContainsFunc(volumes, func(v v1alpha1.SharedVolume) bool { return v.MountPath == path })
 }
 
 func mount(volume, path string) *corev1ac.VolumeMountApplyConfiguration {

@@ -57,7 +57,7 @@ func slurmdPodSpec(c Cluster, set v1alpha1.NodeSet) *corev1ac.PodSpecApplyConfig
 	spec := podSpec(c, c.nodeImage(), set.Template).
 		WithTerminationGracePeriodSeconds(grace(set)).
 		WithContainers(slurmd(c, set)).
-		WithVolumes(diskVolume("spool"))
+		WithVolumes(diskVolume("spool"), tmpVolume(set.Resources.Tmp))
 	if set.RuntimeClassName != "" {
 		spec.WithRuntimeClassName(set.RuntimeClassName)
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
+	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 )
 
@@ -19,6 +20,17 @@ func memoryVolume(name string) *corev1ac.VolumeApplyConfiguration {
 		corev1ac.EmptyDirVolumeSource().WithMedium(corev1.StorageMediumMemory).WithSizeLimit(runVolumeSize))
 }
 
+// tmpSize bounds /tmp where the node set does not.
+var tmpSize = resource.MustParse("1Gi")
+
+// tmpVolume is /tmp. A program that fills it must not fill the machine's disk.
+func tmpVolume(size *resource.Quantity) *corev1ac.VolumeApplyConfiguration {
+	if size == nil {
+		size = &tmpSize
+	}
+	return corev1ac.Volume().WithName("tmp").WithEmptyDir(corev1ac.EmptyDirVolumeSource().WithSizeLimit(*size))
+}
+
 func diskVolume(name string) *corev1ac.VolumeApplyConfiguration {
 	return corev1ac.Volume().WithName(name).WithEmptyDir(corev1ac.EmptyDirVolumeSource())
 }
@@ -28,7 +40,7 @@ func withUserVolumes(spec *corev1ac.PodSpecApplyConfiguration, volumes []v1alpha
 	for _, v := range volumes {
 		spec.WithVolumes(userVolume(v))
 	}
-	if !homeMounted(volumes) {
+	if !mounted(volumes, contract.HomeDir) {
 		spec.WithVolumes(diskVolume("home"))
 	}
 }

@@ -254,6 +254,24 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: ttl
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.HomeSpec
+  map:
+    fields:
+    - name: accessMode
+      type:
+        namedType: io.k8s.api.core.v1.PersistentVolumeAccessMode
+    - name: claimName
+      type:
+        scalar: string
+    - name: keep
+      type:
+        scalar: boolean
+    - name: size
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: storageClassName
+      type:
+        scalar: string
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.ImagePattern
   scalar: string
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.JobCounts
@@ -321,6 +339,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: requests
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.ResourceRequests
+    - name: tmp
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.NodeSet
   map:
     fields:
@@ -562,6 +583,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: controller
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.ControllerSpec
+    - name: home
+      type:
+        namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.HomeSpec
     - name: image
       type:
         scalar: string
@@ -778,6 +802,8 @@ var schemaYAML = typed.YAMLObject(`types:
             namedType: io.k8s.api.core.v1.NodeSelectorRequirement
           elementRelationship: atomic
     elementRelationship: atomic
+- name: io.k8s.api.core.v1.PersistentVolumeAccessMode
+  scalar: string
 - name: io.k8s.api.core.v1.PersistentVolumeClaimVolumeSource
   map:
     fields:

@@ -20,6 +20,8 @@ type NodeResourcesApplyConfiguration struct {
 	// requests are what Kubernetes sets aside for the node, where that is less than it may use. Nodes that
 	// share a machine's CPUs slow each other down when all are busy. Default: all of cpu and memory.
 	Requests *ResourceRequestsApplyConfiguration `json:"requests,omitempty"`
+	// tmp is how much the node's /tmp may hold; Kubernetes ends a pod that exceeds it. Default: 1Gi.
+	Tmp *resource.Quantity `json:"tmp,omitempty"`
 	// devices are GPUs and other devices that Kubernetes' device plugins give the node. Jobs ask for them as
 	// Slurm's generic resources (GRES): sbatch --gres=gpu:1.
 	Devices []DeviceApplyConfiguration `json:"devices,omitempty"`
@@ -52,6 +54,14 @@ func (b *NodeResourcesApplyConfiguration) WithMemory(value resource.Quantity) *N
 // If called multiple times, the Requests field is set to the value of the last call.
 func (b *NodeResourcesApplyConfiguration) WithRequests(value *ResourceRequestsApplyConfiguration) *NodeResourcesApplyConfiguration {
 	b.Requests = value
+	return b
+}
+
+// WithTmp sets the Tmp field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Tmp field is set to the value of the last call.
+func (b *NodeResourcesApplyConfiguration) WithTmp(value resource.Quantity) *NodeResourcesApplyConfiguration {
+	b.Tmp = &value
 	return b
 }
 

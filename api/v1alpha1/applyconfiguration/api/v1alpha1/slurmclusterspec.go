@@ -32,6 +32,8 @@ type SlurmClusterSpecApplyConfiguration struct {
 	Partitions []PartitionApplyConfiguration `json:"partitions,omitempty"`
 	// controller is the pod of slurmctld.
 	Controller *ControllerSpecApplyConfiguration `json:"controller,omitempty"`
+	// home is the home directory that all pods share. Default: each pod has one of its own, which goes with it.
+	Home *HomeSpecApplyConfiguration `json:"home,omitempty"`
 	// volumes are shared directories that every slurmd pod and the controller pod mount.
 	Volumes []SharedVolumeApplyConfiguration `json:"volumes,omitempty"`
 	// network says who may connect to the cluster's pods. Default: they themselves and the operator.
@@ -126,6 +128,14 @@ func (b *SlurmClusterSpecApplyConfiguration) WithPartitions(values ...*Partition
 // If called multiple times, the Controller field is set to the value of the last call.
 func (b *SlurmClusterSpecApplyConfiguration) WithController(value *ControllerSpecApplyConfiguration) *SlurmClusterSpecApplyConfiguration {
 	b.Controller = value
+	return b
+}
+
+// WithHome sets the Home field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Home field is set to the value of the last call.
+func (b *SlurmClusterSpecApplyConfiguration) WithHome(value *HomeSpecApplyConfiguration) *SlurmClusterSpecApplyConfiguration {
+	b.Home = value
 	return b
 }
 
