@@ -31,11 +31,11 @@ func run(w *clitest.World, args ...string) error {
 func TestDryRunGolden(t *testing.T) {
 	tests := map[string][]string{
 		"small":      {"demo"},
-		"autoscaled": {"demo", "--nodes", "0-10", "--idle-timeout", "2m"},
+		"autoscaled": {"demo", "--nodes", "0-10", "--node-idle-timeout", "2m"},
 		"full": {
 			"demo", "--nodes", "4", "--cpus", "2", "--memory", "4Gi", "--node-set", "big", "--image", "registry.example/slurm:1",
 			"--features", "avx2,fast", "--storage", "2Gi", "--storage-class", "ssd", "--volume", "home:/home/user",
-			"--volume", "data.2024:/data:ro", "--config", "MaxJobCount=500", "--config", "SchedulerParameters=a=1,b",
+			"--volume", "data.2024:/data:ro", "--config", "MaxJobCount=500", "--config", "SchedulerParameters=a=1,b", "--ttl", "2d", "--idle-timeout", "30m",
 		},
 	}
 	for name, args := range tests {

@@ -23,6 +23,7 @@ import (
 type Cluster struct {
 	Namespace, Name string
 
+	env      *cli.Env
 	clusters cli.Clusters
 	kube     kubernetes.Interface
 	runner   podexec.Runner
@@ -30,7 +31,7 @@ type Cluster struct {
 
 // Open returns the cluster of this name in the namespace that the flags name. It sends no request.
 func Open(env *cli.Env, name string) (*Cluster, error) {
-	c := &Cluster{Name: name}
+	c := &Cluster{Name: name, env: env}
 	var err error
 	if c.Namespace, err = env.Namespace(); err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func (e *NoNodeError) Error() string {
 }
 
 func (c *Cluster) seeStatus() string {
-	return fmt.Sprintf("kubectl slurmcluster status %s -n %s", c.Name, c.Namespace)
+	return c.env.Hint("status", c.Name)
 }
 
 // All are the containers of all running daemons, slurmctld's first.
