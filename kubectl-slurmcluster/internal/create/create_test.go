@@ -1,9 +1,6 @@
 package create
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,8 +15,6 @@ import (
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/clitest"
 )
-
-var update = flag.Bool("update", false, "write golden files")
 
 func run(w *clitest.World, args ...string) error {
 	cmd := Command(w.Env)
@@ -42,13 +37,7 @@ func TestDryRunGolden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clitest.New(t, nil, nil)
 			require.NoError(t, run(w, append(args, "--dry-run=client", "-o", "yaml")...))
-			golden := filepath.Join("testdata", name+".yaml")
-			if *update {
-				require.NoError(t, os.WriteFile(golden, w.Out.Bytes(), 0o600))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), w.Out.String())
+			clitest.Golden(t, name+".yaml", w.Out.String())
 			assert.Empty(t, w.Fake.Actions(), "a dry run on the client sends nothing")
 		})
 	}

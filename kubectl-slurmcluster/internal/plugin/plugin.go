@@ -9,8 +9,10 @@ import (
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/delete"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/extend"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/install"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/jobs"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/list"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/logs"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/nodes"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/sbatch"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/scale"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/slurmcmd"
@@ -42,8 +44,8 @@ Create a cluster, submit a script from this machine, read what it printed:
 		&cobra.Group{ID: jobsGroup, Title: "Jobs:"},
 		&cobra.Group{ID: operatorGroup, Title: "Operator:"})
 	add(root, clustersGroup, create.Command(env), status.Command(env), list.Command(env), scale.Command(env),
-		extend.Command(env), delete.Command(env))
-	add(root, jobsGroup, sbatch.Command(env), logs.Command(env), slurmcmd.Shell(env))
+		extend.Command(env), delete.Command(env), nodes.Command(env), nodes.DescribeCommand(env))
+	add(root, jobsGroup, sbatch.Command(env), logs.Command(env), jobs.Command(env), slurmcmd.Shell(env))
 	for _, c := range slurmCommands {
 		add(root, jobsGroup, slurmcmd.Command(env, c.name, c.short, c.example))
 	}
