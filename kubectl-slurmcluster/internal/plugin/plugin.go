@@ -17,6 +17,7 @@ import (
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/scale"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/slurmcmd"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/status"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/suspend"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/version"
 )
 
@@ -44,7 +45,7 @@ Create a cluster, submit a script from this machine, read what it printed:
 		&cobra.Group{ID: jobsGroup, Title: "Jobs:"},
 		&cobra.Group{ID: operatorGroup, Title: "Operator:"})
 	add(root, clustersGroup, create.Command(env), status.Command(env), list.Command(env), scale.Command(env),
-		extend.Command(env), delete.Command(env), nodes.Command(env), nodes.DescribeCommand(env))
+		extend.Command(env), suspend.Command(env), suspend.ResumeCommand(env), delete.Command(env), nodes.Command(env), nodes.DescribeCommand(env))
 	add(root, jobsGroup, sbatch.Command(env), logs.Command(env), jobs.Command(env), slurmcmd.Shell(env))
 	for _, c := range slurmCommands {
 		add(root, jobsGroup, slurmcmd.Command(env, c.name, c.short, c.example))

@@ -13,8 +13,9 @@ import (
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/pods"
 )
 
-// dataParser is the newest shape of Slurm's JSON that all supported versions (24.11 to 26.05) can write.
-const dataParser = "--json=v0.0.42"
+// DataParser asks for the newest shape of Slurm's JSON that all supported versions (24.11 to 26.05) can write.
+// Patterns such as %j are expanded in it.
+const DataParser = "--json=v0.0.42"
 
 // Node is a node as slurmctld tells it.
 type Node struct {
@@ -75,7 +76,7 @@ type number64 struct {
 
 // Nodes lists the nodes that slurmctld knows, or that of a name; a name that it does not know gives none.
 func Nodes(ctx context.Context, cluster *pods.Cluster, name ...string) ([]Node, error) {
-	command := slices.Concat([]string{"scontrol", "show", "nodes"}, name, []string{dataParser})
+	command := slices.Concat([]string{"scontrol", "show", "nodes"}, name, []string{DataParser})
 	text, err := cluster.Output(ctx, cluster.Controller(), command...)
 	if err != nil {
 		return nil, err

@@ -64,6 +64,14 @@ func Suspended(ctx context.Context, clusters cli.Clusters, name string, timeout 
 	return until(ctx, clusters, name, timeout, report, goal{"suspended", IsSuspended, whyNever, work})
 }
 
+// Observed follows the cluster until the operator has seen this generation of it.
+func Observed(ctx context.Context, clusters cli.Clusters, name string, generation int64, timeout time.Duration) error {
+	observed := func(cluster *v1alpha1.SlurmCluster) bool { return cluster.Status.ObservedGeneration >= generation }
+	never := func(*v1alpha1.SlurmCluster) string { return "" }
+	_, err := until(ctx, clusters, name, timeout, func(string) {}, goal{"seen by the operator", observed, never, State})
+	return err
+}
+
 func until(ctx context.Context, clusters cli.Clusters, name string, timeout time.Duration,
 	report func(string), goal goal) (*v1alpha1.SlurmCluster, error) {
 	var last string
