@@ -97,9 +97,14 @@ const oneNode = `{"nodes": [{"name": "cpu-0", "state": ["DOWN", "DRAIN", "DYNAMI
 	"reason": "slurmcluster: its machine is cordoned, and it leaves when its jobs have ended", "version": "26.05.5"}]}`
 
 func TestDescribe(t *testing.T) {
-	job := clitest.File(t, "../slurm/testdata/26.05-jobs.txt")
+	running := ""
+	for job := range strings.Lines(clitest.File(t, "../slurm/testdata/26.05-jobs.txt")) {
+		if strings.Contains(job, "RUNNING") {
+			running += job
+		}
+	}
 	all := map[string]string{
-		"scontrol show nodes cpu-0 --json": oneNode, "squeue": job[strings.Index(job, "10\x1f"):],
+		"scontrol show nodes cpu-0 --json": oneNode, "squeue": running,
 		"slurmd-shim inspect": inspected, "slurmd-shim inspect --gres=gpu:2 --output=json": `{"node": {"cpus": 2}, "warnings": []}`,
 	}
 	leaving := pod("cpu-0")

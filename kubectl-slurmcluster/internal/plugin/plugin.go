@@ -5,6 +5,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cp"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/create"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/delete"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/extend"
@@ -46,7 +47,7 @@ Create a cluster, submit a script from this machine, read what it printed:
 		&cobra.Group{ID: operatorGroup, Title: "Operator:"})
 	add(root, clustersGroup, create.Command(env), status.Command(env), list.Command(env), scale.Command(env),
 		extend.Command(env), suspend.Command(env), suspend.ResumeCommand(env), delete.Command(env), nodes.Command(env), nodes.DescribeCommand(env))
-	add(root, jobsGroup, sbatch.Command(env), logs.Command(env), jobs.Command(env), slurmcmd.Shell(env))
+	add(root, jobsGroup, sbatch.Command(env), logs.Command(env), jobs.Command(env), cp.Command(env), slurmcmd.Shell(env))
 	for _, c := range slurmCommands {
 		add(root, jobsGroup, slurmcmd.Command(env, c.name, c.short, c.example))
 	}
