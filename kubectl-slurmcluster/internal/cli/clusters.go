@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
@@ -24,6 +25,8 @@ const (
 	QualifiedSingular = "slurmcluster.slurmcluster.dev"
 	// Kind is the kind of the objects.
 	Kind = "SlurmCluster"
+	// FieldManager is under what name the API server keeps what the plugin writes.
+	FieldManager = "kubectl-slurmcluster"
 )
 
 // Clusters reads and writes the SlurmClusters of one namespace.
@@ -32,6 +35,7 @@ type Clusters interface {
 	Get(context.Context, string, metav1.GetOptions) (*v1alpha1.SlurmCluster, error)
 	List(context.Context, metav1.ListOptions) (*v1alpha1.SlurmClusterList, error)
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
+	Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (*v1alpha1.SlurmCluster, error)
 	Delete(context.Context, string, metav1.DeleteOptions) error
 }
 

@@ -1,9 +1,15 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slurmcluster/slurmcluster/api/contract"
 )
+
+// Completions say nothing about errors: a shell that completes has no place for them.
 
 // CompleteName completes the first argument with names of clusters, and the others with what other gives.
 func (e *Env) CompleteName(other cobra.ShellCompDirective) cobra.CompletionFunc {
@@ -11,26 +17,48 @@ func (e *Env) CompleteName(other cobra.ShellCompDirective) cobra.CompletionFunc 
 		if len(args) > 0 {
 			return nil, other
 		}
-		return e.clusterNames(cmd), cobra.ShellCompDirectiveNoFileComp
+		return e.clusterNames(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // CompleteNames completes every argument with names of clusters.
 func (e *Env) CompleteNames(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return e.clusterNames(cmd), cobra.ShellCompDirectiveNoFileComp
+	return e.clusterNames(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
 }
 
-// clusterNames says nothing about errors: a shell that completes has no place for them.
-func (e *Env) clusterNames(cmd *cobra.Command) []cobra.Completion {
-	namespace, err := e.Namespace()
-	if err != nil {
+// CompleteNameAndNode completes the first argument with names of clusters, and the second with those of its nodes.
+func (e *Env) CompleteNameAndNode(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return e.clusterNames(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
+	case 1:
+		return e.nodeNames(cmd.Context(), args[0]), cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// CompleteNode completes a flag with the names of the nodes of the cluster that the first argument names.
+func (e *Env) CompleteNode(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return e.nodeNames(cmd.Context(), args[0]), cobra.ShellCompDirectiveNoFileComp
+}
+
+// CompleteNodeSet completes a flag with the names of the node sets of the cluster that the first argument names.
+func (e *Env) CompleteNodeSet(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return e.nodeSetNames(cmd.Context(), args[0]), cobra.ShellCompDirectiveNoFileComp
+}
+
+func (e *Env) clusterNames(ctx context.Context) []cobra.Completion {
+	clusters := e.completionClusters()
+	if clusters == nil {
 		return nil
 	}
-	clusters, err := e.Clusters(namespace)
-	if err != nil {
-		return nil
-	}
-	list, err := clusters.List(cmd.Context(), metav1.ListOptions{})
+	list, err := clusters.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil
 	}
@@ -39,4 +67,54 @@ func (e *Env) clusterNames(cmd *cobra.Command) []cobra.Completion {
 		names = append(names, list.Items[i].Name)
 	}
 	return names
+}
+
+func (e *Env) nodeSetNames(ctx context.Context, name string) []cobra.Completion {
+	clusters := e.completionClusters()
+	if clusters == nil {
+		return nil
+	}
+	cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	names := make([]cobra.Completion, 0, len(cluster.Spec.NodeSets))
+	for i := range cluster.Spec.NodeSets {
+		names = append(names, cluster.Spec.NodeSets[i].Name)
+	}
+	return names
+}
+
+// nodeNames are the names of a cluster's nodes that have pods, as far as they can be read.
+func (e *Env) nodeNames(ctx context.Context, cluster string) []cobra.Completion {
+	namespace, err := e.Namespace()
+	if err != nil {
+		return nil
+	}
+	kube, err := e.Kube()
+	if err != nil {
+		return nil
+	}
+	list, err := kube.CoreV1().Pods(namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: PodSelector(cluster, "") + "," + contract.LabelNode})
+	if err != nil {
+		return nil
+	}
+	names := make([]cobra.Completion, 0, len(list.Items))
+	for i := range list.Items {
+		names = append(names, list.Items[i].Labels[contract.LabelNode])
+	}
+	return names
+}
+
+func (e *Env) completionClusters() Clusters {
+	namespace, err := e.Namespace()
+	if err != nil {
+		return nil
+	}
+	clusters, err := e.Clusters(namespace)
+	if err != nil {
+		return nil
+	}
+	return clusters
 }

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -63,6 +64,15 @@ func New(streams genericiooptions.IOStreams) *Env {
 func (e *Env) Namespace() (string, error) {
 	namespace, _, err := e.Flags.ToRawKubeConfigLoader().Namespace()
 	return namespace, err
+}
+
+// Hint is a command line for the user to type, such as Hint("resume", "demo").
+func (e *Env) Hint(words ...string) string {
+	line := "kubectl slurmcluster " + strings.Join(words, " ")
+	if namespace, given, err := e.Flags.ToRawKubeConfigLoader().Namespace(); err == nil && given {
+		line += " -n " + namespace
+	}
+	return line
 }
 
 func newKube(flags *genericclioptions.ConfigFlags) (kubernetes.Interface, error) {

@@ -24,8 +24,9 @@ func (o *Options) build() *v1alpha1.SlurmCluster {
 					Requests: v1alpha1.ResourceRequests{CPU: o.cpuRequest, Memory: o.memoryRequest},
 				},
 			}},
-			Volumes: o.volumes,
-			Config:  o.config,
+			Volumes:   o.volumes,
+			Lifecycle: o.lifecycle,
+			Config:    o.config,
 		},
 	}
 	for _, feature := range o.Features {

@@ -20,7 +20,10 @@ const examples = `  # Two nodes with a CPU each; come back when they can run job
   kubectl create slurmcluster demo --nodes 2 --cpus 1 --memory 512Mi --wait
 
   # Up to ten nodes, as jobs need them, and none without jobs
-  kubectl create slurmcluster demo --nodes 0-10 --idle-timeout 2m
+  kubectl create slurmcluster demo --nodes 0-10 --node-idle-timeout 2m
+
+  # A cluster that is deleted after eight hours, or when nobody uses it for one
+  kubectl create slurmcluster demo --ttl 8h --idle-timeout 1h
 
   # A home directory that all nodes share, and a queue that outlives its pod
   kubectl create slurmcluster demo --volume home:/home/user --storage 1Gi
@@ -68,7 +71,7 @@ func Command(env *cli.Env) *cobra.Command {
 func (o *Options) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.Nodes, "nodes", o.Nodes, "`NUMBER` of nodes, or MIN-MAX: as many as the jobs need")
-	flags.DurationVar(&o.IdleTimeout, "idle-timeout", 0, "how long a node above MIN stays without jobs, as `TIME` (default: 5m)")
+	flags.DurationVar(&o.NodeIdleTimeout, "node-idle-timeout", 0, "how long a node above MIN stays without jobs, as `TIME` (default: 5m)")
 	flags.StringVar(&o.CPUs, "cpus", o.CPUs, "`CPUs` of each node, at least 1")
 	flags.StringVar(&o.CPURequest, "cpu-request", "", "CPUs that Kubernetes sets aside for each node, as `QUANTITY`, where nodes may share theirs (default: all)")
 	flags.StringVar(&o.MemoryRequest, "memory-request", "", "memory that Kubernetes sets aside for each node, as `QUANTITY` (default: all)")
@@ -80,13 +83,12 @@ func (o *Options) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.StorageClass, "storage-class", "", "keep the queue on a volume of this class, by `NAME`")
 	flags.StringArrayVar(&o.Volumes, "volume", nil, "mount a claim on all pods, as `CLAIM:/PATH[:ro]` (repeatable)")
 	flags.StringArrayVar(&o.Config, "config", nil, "set a parameter of slurm.conf, as `KEY=VALUE` (repeatable)")
+	flags.StringVar(&o.TTL, "ttl", "", "delete the cluster after this `TIME`, such as 8h or 2d")
+	flags.StringVar(&o.IdleTimeout, "idle-timeout", "", "delete the cluster when it has had no job and no shell for this `TIME`, such as 30m")
 	flags.BoolVar(&o.Wait, "wait", false, "return when the cluster is ready for jobs, or cannot become so")
 	flags.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long --wait waits, as `TIME`")
 	cmdutil.AddDryRunFlag(cmd)
-	o.PrintFlags.AddFlags(cmd)
-	for _, name := range []string{"allow-missing-template-keys", "show-managed-fields", "template"} {
-		flags.Lookup(name).Hidden = true // of use to few, a screen long
-	}
+	o.Result.AddFlags(cmd)
 	flags.VisitAll(onlyOnce)
 }
 

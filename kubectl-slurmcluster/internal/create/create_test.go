@@ -1,9 +1,6 @@
 package create
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,8 +16,6 @@ import (
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/clitest"
 )
 
-var update = flag.Bool("update", false, "write golden files")
-
 func run(w *clitest.World, args ...string) error {
 	cmd := Command(w.Env)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
@@ -31,24 +26,18 @@ func run(w *clitest.World, args ...string) error {
 func TestDryRunGolden(t *testing.T) {
 	tests := map[string][]string{
 		"small":      {"demo"},
-		"autoscaled": {"demo", "--nodes", "0-10", "--idle-timeout", "2m"},
+		"autoscaled": {"demo", "--nodes", "0-10", "--node-idle-timeout", "2m"},
 		"full": {
 			"demo", "--nodes", "4", "--cpus", "2", "--memory", "4Gi", "--node-set", "big", "--image", "registry.example/slurm:1",
 			"--features", "avx2,fast", "--storage", "2Gi", "--storage-class", "ssd", "--volume", "home:/home/user",
-			"--volume", "data.2024:/data:ro", "--config", "MaxJobCount=500", "--config", "SchedulerParameters=a=1,b",
+			"--volume", "data.2024:/data:ro", "--config", "MaxJobCount=500", "--config", "SchedulerParameters=a=1,b", "--ttl", "2d", "--idle-timeout", "30m",
 		},
 	}
 	for name, args := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := clitest.New(t, nil, nil)
 			require.NoError(t, run(w, append(args, "--dry-run=client", "-o", "yaml")...))
-			golden := filepath.Join("testdata", name+".yaml")
-			if *update {
-				require.NoError(t, os.WriteFile(golden, w.Out.Bytes(), 0o600))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), w.Out.String())
+			clitest.Golden(t, name+".yaml", w.Out.String())
 			assert.Empty(t, w.Fake.Actions(), "a dry run on the client sends nothing")
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/lifetime"
 )
 
 // The rules are those of the custom resource's schema, said in terms of flags. A test holds the two together.
@@ -43,7 +44,7 @@ var (
 func (o *Options) Validate() error {
 	checks := []func() error{
 		o.checkName, o.checkNodeSet, o.checkNodes, o.checkQuantities, o.checkImage,
-		o.checkFeatures, o.checkStorageClass, o.checkVolumes, o.checkConfig,
+		o.checkFeatures, o.checkStorageClass, o.checkVolumes, o.checkConfig, o.checkLifecycle,
 	}
 	all := make([]error, 0, len(checks))
 	for _, check := range checks {
@@ -96,25 +97,46 @@ func (o *Options) checkNodes() error {
 	}
 	if texts[2] == "" {
 		o.replicas = &numbers[0]
-		return o.checkIdleTimeout()
+		return o.checkNodeIdleTimeout()
 	}
 	if numbers[1] < 1 || numbers[0] > numbers[1] {
 		return fmt.Errorf("--nodes %s: the second number is the most nodes there may be, at least 1 and at least the first", o.Nodes)
 	}
 	o.autoscale = &v1alpha1.Autoscale{Min: numbers[0], Max: numbers[1]}
-	if o.IdleTimeout != 0 {
-		o.autoscale.IdleTimeout = &metav1.Duration{Duration: o.IdleTimeout}
+	if o.NodeIdleTimeout != 0 {
+		o.autoscale.IdleTimeout = &metav1.Duration{Duration: o.NodeIdleTimeout}
 	}
-	return o.checkIdleTimeout()
+	return o.checkNodeIdleTimeout()
 }
 
-func (o *Options) checkIdleTimeout() error {
+func (o *Options) checkNodeIdleTimeout() error {
 	switch {
-	case o.IdleTimeout < 0:
-		return fmt.Errorf("--idle-timeout %s: give a time that is not negative, such as 5m", o.IdleTimeout)
-	case o.IdleTimeout > 0 && o.autoscale == nil:
-		return fmt.Errorf("--idle-timeout %s: without --nodes MIN-MAX, nodes stay whether they have jobs or not", o.IdleTimeout)
+	case o.NodeIdleTimeout < 0:
+		return fmt.Errorf("--node-idle-timeout %s: give a time that is not negative, such as 5m", o.NodeIdleTimeout)
+	case o.NodeIdleTimeout > 0 && o.autoscale == nil:
+		return fmt.Errorf("--node-idle-timeout %s: without --nodes MIN-MAX, nodes stay whether they have jobs or not", o.NodeIdleTimeout)
 	}
+	return nil
+}
+
+func (o *Options) checkLifecycle() error {
+	o.lifecycle = v1alpha1.LifecycleSpec{}
+	return errors.Join(
+		lifecycleTime("ttl", o.TTL, &o.lifecycle.TTL),
+		lifecycleTime("idle-timeout", o.IdleTimeout, &o.lifecycle.IdleTimeout),
+	)
+}
+
+// lifecycleTime reads a time; an empty one is left out.
+func lifecycleTime(flag, text string, into **metav1.Duration) error {
+	if text == "" {
+		return nil
+	}
+	d, err := lifetime.Parse(text)
+	if err != nil {
+		return fmt.Errorf("--%s: %w", flag, err)
+	}
+	*into = &metav1.Duration{Duration: d}
 	return nil
 }
 

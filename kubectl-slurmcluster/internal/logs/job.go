@@ -12,11 +12,8 @@ import (
 	"strings"
 
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/pods"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/slurm"
 )
-
-// dataParser is the newest shape of Slurm's JSON that all supported versions (24.11 to 26.05) can write.
-// Patterns such as %j are expanded in it.
-const dataParser = "--json=v0.0.42"
 
 // job is a batch job, a task of an array, or the tasks of an array that wait.
 type job struct {
@@ -76,7 +73,7 @@ func (j *job) stderr() string {
 // find asks slurmctld for a job, a task of an array, or all tasks. Slurm forgets jobs; there may be none.
 func find(ctx context.Context, cluster *pods.Cluster, id string) ([]job, error) {
 	base, task, isTask := strings.Cut(id, "_")
-	text, err := cluster.Output(ctx, cluster.Controller(), "scontrol", "show", "job", base, dataParser)
+	text, err := cluster.Output(ctx, cluster.Controller(), "scontrol", "show", "job", base, slurm.DataParser)
 	if err != nil {
 		return nil, err
 	}

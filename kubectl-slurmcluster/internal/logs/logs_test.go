@@ -28,13 +28,13 @@ import (
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/podexec"
 )
 
-// slurm plays the pods of a cluster: answers of scontrol, one after the other, and files by pod and path.
-type slurm struct {
+// slurmctld plays the pods of a cluster: answers of scontrol, one after the other, and files by pod and path.
+type slurmctld struct {
 	answers []string
 	files   map[string]string
 }
 
-func (s *slurm) Run(_ context.Context, target podexec.Target, command []string, streams podexec.Streams) error {
+func (s *slurmctld) Run(_ context.Context, target podexec.Target, command []string, streams podexec.Streams) error {
 	last := command[len(command)-1]
 	content, found := s.files[target.Pod+":"+last]
 	switch {
@@ -85,7 +85,7 @@ func node(name string) *corev1.Pod {
 	}
 }
 
-func run(t *testing.T, s *slurm, args ...string) (*clitest.World, error) {
+func run(t *testing.T, s *slurmctld, args ...string) (*clitest.World, error) {
 	demo := &v1alpha1.SlurmCluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: clitest.Namespace}}
 	w := clitest.New(t, s, []runtime.Object{demo}, node("cpu-0"), node("cpu-1"))
 	cmd := Command(w.Env)
@@ -170,7 +170,7 @@ func TestLogs(t *testing.T) {
 			if test.id == "" {
 				test.id = "1"
 			}
-			w, err := run(t, &slurm{answers: []string{test.answer}, files: test.files}, test.id)
+			w, err := run(t, &slurmctld{answers: []string{test.answer}, files: test.files}, test.id)
 			if test.err == "" {
 				require.NoError(t, err)
 			} else {
@@ -185,7 +185,7 @@ func TestLogs(t *testing.T) {
 func TestFollow(t *testing.T) {
 	requeued := jobs(record(1, `"PENDING"`, "", ""))
 	on := func(state, host string) string { return jobs(record(1, state, host, "")) }
-	s := &slurm{
+	s := &slurmctld{
 		answers: []string{
 			requeued, requeued, on(`"RUNNING"`, "cpu-0"), // waits, starts
 			on(`"PENDING"`, ""), on(`"RUNNING"`, "cpu-1"), // loses its node, starts again
@@ -202,7 +202,7 @@ func TestFollow(t *testing.T) {
 
 // scontrol answers with the whole array when it is asked about a task.
 func TestFollowArray(t *testing.T) {
-	s := &slurm{
+	s := &slurmctld{
 		answers: []string{jobs(task1, task2)},
 		files:   map[string]string{"demo-cpu-0:/home/user/slurm-3_1.out": "one\n", "demo-cpu-1:/home/user/slurm-3_2.out": "two\n"},
 	}

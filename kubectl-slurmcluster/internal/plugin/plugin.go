@@ -5,14 +5,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cp"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/create"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/delete"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/extend"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/install"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/jobs"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/list"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/logs"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/nodes"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/sbatch"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/scale"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/slurmcmd"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/status"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/suspend"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/version"
 )
 
@@ -39,8 +45,9 @@ Create a cluster, submit a script from this machine, read what it printed:
 		&cobra.Group{ID: clustersGroup, Title: "Clusters:"},
 		&cobra.Group{ID: jobsGroup, Title: "Jobs:"},
 		&cobra.Group{ID: operatorGroup, Title: "Operator:"})
-	add(root, clustersGroup, create.Command(env), status.Command(env), list.Command(env), delete.Command(env))
-	add(root, jobsGroup, sbatch.Command(env), logs.Command(env), slurmcmd.Shell(env))
+	add(root, clustersGroup, create.Command(env), status.Command(env), list.Command(env), scale.Command(env),
+		extend.Command(env), suspend.Command(env), suspend.ResumeCommand(env), delete.Command(env), nodes.Command(env), nodes.DescribeCommand(env))
+	add(root, jobsGroup, sbatch.Command(env), logs.Command(env), jobs.Command(env), cp.Command(env), slurmcmd.Shell(env))
 	for _, c := range slurmCommands {
 		add(root, jobsGroup, slurmcmd.Command(env, c.name, c.short, c.example))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
@@ -23,6 +24,7 @@ import (
 type Cluster struct {
 	Namespace, Name string
 
+	env      *cli.Env
 	clusters cli.Clusters
 	kube     kubernetes.Interface
 	runner   podexec.Runner
@@ -30,7 +32,7 @@ type Cluster struct {
 
 // Open returns the cluster of this name in the namespace that the flags name. It sends no request.
 func Open(env *cli.Env, name string) (*Cluster, error) {
-	c := &Cluster{Name: name}
+	c := &Cluster{Name: name, env: env}
 	var err error
 	if c.Namespace, err = env.Namespace(); err != nil {
 		return nil, err
@@ -82,21 +84,41 @@ func (c *Cluster) Node(ctx context.Context, node string) (podexec.Target, error)
 		return podexec.Target{}, err
 	}
 	if len(found) == 0 {
-		return podexec.Target{}, &NoNodeError{node: node, hint: c.seeStatus()}
+		return podexec.Target{}, &NoNodeError{node: node, why: c.whyNoNode(ctx)}
 	}
 	return found[0], nil
 }
 
 // NoNodeError says that a node has no running pod.
-type NoNodeError struct{ node, hint string }
+type NoNodeError struct {
+	node string
+	why  error
+}
 
 // Error implements error.
 func (e *NoNodeError) Error() string {
-	return fmt.Sprintf("node %s has no running pod; see: %s", e.node, e.hint)
+	return fmt.Sprintf("node %s has no running pod; %s", e.node, e.why)
 }
 
-func (c *Cluster) seeStatus() string {
-	return fmt.Sprintf("kubectl slurmcluster status %s -n %s", c.Name, c.Namespace)
+// Unwrap returns ErrSuspended, for nodes of a suspended cluster.
+func (e *NoNodeError) Unwrap() error { return e.why }
+
+func (c *Cluster) whyNoNode(ctx context.Context) error {
+	cluster, err := cli.GetCluster(ctx, c.clusters, c.Namespace, c.Name)
+	switch {
+	case err != nil:
+		return err
+	case cluster.Spec.Suspend:
+		return c.suspended()
+	}
+	return errors.New("see: " + c.env.Hint("status", c.Name))
+}
+
+// ErrSuspended is in the errors of commands for pods that a suspended cluster does not have.
+var ErrSuspended = errors.New("is suspended")
+
+func (c *Cluster) suspended() error {
+	return fmt.Errorf("%s %w; to have it back: %s", c.Name, ErrSuspended, c.env.Hint("resume", c.Name))
 }
 
 // All are the containers of all running daemons, slurmctld's first.
@@ -133,6 +155,14 @@ func (c *Cluster) explain(ctx context.Context, target podexec.Target, err error)
 	if wait.IsReady(cluster) {
 		return fmt.Errorf("running a command in pod %s: %w", target.Pod, err)
 	}
+	if cluster.Spec.Suspend && c.isMissing(ctx, target.Pod) {
+		return c.suspended()
+	}
 	return fmt.Errorf("running a command in pod %s: %w; the cluster is not ready (%s); see: %s",
-		target.Pod, err, wait.State(cluster), c.seeStatus())
+		target.Pod, err, wait.State(cluster), c.env.Hint("status", c.Name))
+}
+
+func (c *Cluster) isMissing(ctx context.Context, pod string) bool {
+	_, err := c.kube.CoreV1().Pods(c.Namespace).Get(ctx, pod, metav1.GetOptions{})
+	return apierrors.IsNotFound(err)
 }

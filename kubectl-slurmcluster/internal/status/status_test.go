@@ -5,10 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,8 +22,6 @@ import (
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/clitest"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/podexec"
 )
-
-var update = flag.Bool("update", false, "write golden files")
 
 func ago(d time.Duration) metav1.Time {
 	return metav1.Time{Time: time.Now().Add(-d - 500*time.Millisecond)}
@@ -103,16 +98,8 @@ func TestText(t *testing.T) {
 			cmd := Command(w.Env)
 			cmd.SetArgs([]string{"demo"})
 			require.NoError(t, cmd.Execute())
-			golden := filepath.Join("testdata", name+".txt")
-			if *update {
-				require.NoError(t, os.WriteFile(golden, w.Out.Bytes(), 0o600))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), w.Out.String())
-			for line := range strings.Lines(w.Out.String()) {
-				assert.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), columns)
-			}
+			clitest.Golden(t, name+".txt", w.Out.String())
+			clitest.Fits(t, w.Out.String())
 		})
 	}
 }

@@ -1,4 +1,4 @@
-// Package wait follows a SlurmCluster until it is ready, or gone.
+// Package wait follows a SlurmCluster until it is ready, suspended or gone.
 package wait
 
 import (
@@ -27,31 +27,86 @@ var hopeless = []string{
 	v1alpha1.ReasonNameConflict,
 }
 
+// goal is what is waited for.
+type goal struct {
+	// word is the goal in a sentence, such as ready.
+	word string
+	// reached says whether the cluster is there, and hopeless why it never will be.
+	reached  func(*v1alpha1.SlurmCluster) bool
+	hopeless func(*v1alpha1.SlurmCluster) string
+	// state says what is missing.
+	state func(*v1alpha1.SlurmCluster) string
+}
+
 // Ready follows the cluster until it is ready and tells report what it waits for. It ends early when the
 // cluster cannot become ready unless somebody changes something.
 func Ready(ctx context.Context, clusters cli.Clusters, name string, timeout time.Duration,
 	report func(string)) (*v1alpha1.SlurmCluster, error) {
+	return until(ctx, clusters, name, timeout, report, goal{"ready", IsReady, whyNever, State})
+}
+
+// Settled is Ready for a cluster that has been changed: it also waits for nodes that leave.
+func Settled(ctx context.Context, clusters cli.Clusters, name string, timeout time.Duration,
+	report func(string)) (*v1alpha1.SlurmCluster, error) {
+	settled := func(cluster *v1alpha1.SlurmCluster) bool { return IsReady(cluster) && !progressing(cluster) }
+	return until(ctx, clusters, name, timeout, report, goal{"ready", settled, whyNever, work})
+}
+
+// Suspended follows the cluster until it is suspended and has no nodes.
+func Suspended(ctx context.Context, clusters cli.Clusters, name string, timeout time.Duration,
+	report func(string)) (*v1alpha1.SlurmCluster, error) {
+	whyNever := func(cluster *v1alpha1.SlurmCluster) string {
+		if !cluster.Spec.Suspend {
+			return "somebody has resumed it"
+		}
+		return ""
+	}
+	return until(ctx, clusters, name, timeout, report, goal{"suspended", IsSuspended, whyNever, work})
+}
+
+// Observed follows the cluster until the operator has seen this generation of it.
+func Observed(ctx context.Context, clusters cli.Clusters, name string, generation int64, timeout time.Duration) error {
+	observed := func(cluster *v1alpha1.SlurmCluster) bool { return cluster.Status.ObservedGeneration >= generation }
+	never := func(*v1alpha1.SlurmCluster) string { return "" }
+	_, err := until(ctx, clusters, name, timeout, func(string) {}, goal{"seen by the operator", observed, never, State})
+	return err
+}
+
+func until(ctx context.Context, clusters cli.Clusters, name string, timeout time.Duration,
+	report func(string), goal goal) (*v1alpha1.SlurmCluster, error) {
 	var last string
-	var ready *v1alpha1.SlurmCluster
+	var there *v1alpha1.SlurmCluster
 	err := follow(ctx, clusters, name, timeout, func(cluster *v1alpha1.SlurmCluster) (bool, error) {
 		if cluster == nil {
 			return false, fmt.Errorf("SlurmCluster %q was deleted while waiting for it", name)
 		}
-		if IsReady(cluster) {
-			ready = cluster
+		if goal.reached(cluster) {
+			there = cluster
 			return true, nil
 		}
-		if why := current(cluster, v1alpha1.ConditionDegraded); why != nil && why.Status == metav1.ConditionTrue && slices.Contains(hopeless, why.Reason) {
-			return false, fmt.Errorf("SlurmCluster %q cannot become ready: %s", name, describe(why))
+		if why := goal.hopeless(cluster); why != "" {
+			return false, fmt.Errorf("SlurmCluster %q cannot become %s: %s", name, goal.word, why)
 		}
-		last = State(cluster)
+		last = goal.state(cluster)
 		report(last)
 		return false, nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("SlurmCluster %q is not ready after %s: %s", name, timeout, last)
+		return nil, fmt.Errorf("SlurmCluster %q is not %s after %s: %s", name, goal.word, timeout, last)
 	}
-	return ready, err
+	return there, err
+}
+
+// whyNever says why a cluster cannot become ready unless somebody changes something, or nothing.
+func whyNever(cluster *v1alpha1.SlurmCluster) string {
+	if cluster.Spec.Suspend {
+		return "it is suspended"
+	}
+	why := current(cluster, v1alpha1.ConditionDegraded)
+	if why != nil && why.Status == metav1.ConditionTrue && slices.Contains(hopeless, why.Reason) {
+		return describe(why)
+	}
+	return ""
 }
 
 // Gone follows the cluster until it, or the object that had this UID, does not exist any more.
@@ -129,6 +184,27 @@ func find(list *v1alpha1.SlurmClusterList, name string) *v1alpha1.SlurmCluster {
 func IsReady(cluster *v1alpha1.SlurmCluster) bool {
 	ready := current(cluster, v1alpha1.ConditionReady)
 	return ready != nil && ready.Status == metav1.ConditionTrue
+}
+
+// IsSuspended says whether the cluster is suspended in its newest version, and nothing of its nodes is left.
+func IsSuspended(cluster *v1alpha1.SlurmCluster) bool {
+	ready, work := current(cluster, v1alpha1.ConditionReady), current(cluster, v1alpha1.ConditionProgressing)
+	return ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason == v1alpha1.ReasonSuspended &&
+		(work == nil || work.Status != metav1.ConditionTrue || work.Reason == v1alpha1.ReasonSuspended)
+}
+
+// progressing says whether the operator has something left to do, as far as it has said.
+func progressing(cluster *v1alpha1.SlurmCluster) bool {
+	progressing := current(cluster, v1alpha1.ConditionProgressing)
+	return progressing != nil && progressing.Status == metav1.ConditionTrue
+}
+
+// work says in a line what the operator is doing.
+func work(cluster *v1alpha1.SlurmCluster) string {
+	if progressing := current(cluster, v1alpha1.ConditionProgressing); progressing != nil && progressing.Status == metav1.ConditionTrue {
+		return describe(progressing)
+	}
+	return State(cluster)
 }
 
 // State says in a line why the cluster is not ready.

@@ -1,0 +1,54 @@
+// Package lifetime says when clusters end, in the words of people.
+package lifetime
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+)
+
+// Parse reads a time above zero, such as 90m, 1h30m or 2d, in whole seconds.
+func Parse(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		// Days and weeks, which Go does not know.
+		days, errDays := model.ParseDuration(text)
+		d, err = time.Duration(days), errDays
+	}
+	d = d.Truncate(time.Second)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q is not a time; write one above zero, such as 30m, 2h or 1d", text)
+	}
+	return d, nil
+}
+
+// End is when the cluster's ttl is over, or zero.
+func End(cluster *v1alpha1.SlurmCluster) time.Time {
+	if cluster.Spec.Lifecycle.TTL == nil {
+		return time.Time{}
+	}
+	return cluster.CreationTimestamp.Add(cluster.Spec.Lifecycle.TTL.Duration)
+}
+
+// Left is how long there is until then, such as 3h12m.
+func Left(until time.Time) string {
+	return duration.HumanDuration(max(0, time.Until(until)))
+}
+
+// Notice says when the cluster ends and what keeps it, or nothing if it does not end by itself. extend is the command
+// line that gives it more time.
+func Notice(cluster *v1alpha1.SlurmCluster, extend string) string {
+	ends := cluster.Status.ExpiresAt
+	if ends == nil {
+		return ""
+	}
+	left := Left(ends.Time)
+	if end := End(cluster); !end.IsZero() && !ends.Time.Before(end.Truncate(time.Second)) {
+		return fmt.Sprintf("ends in %s; %s gives it more time", left, extend)
+	}
+	return fmt.Sprintf("ends in %s if it stays idle; a job, or a shell in its controller pod, keeps it", left)
+}
