@@ -19,8 +19,10 @@ const (
 	Resource = "slurmclusters"
 	// QualifiedResource names it without ambiguity.
 	QualifiedResource = Resource + ".slurmcluster.dev"
-	// QualifiedClasses names the classes.
-	QualifiedClasses = "slurmclusterclasses.slurmcluster.dev"
+	// ClassResource is the name of the API resource of classes.
+	ClassResource = "slurmclusterclasses"
+	// QualifiedClasses names it without ambiguity.
+	QualifiedClasses = ClassResource + ".slurmcluster.dev"
 	// QualifiedSingular is how kubectl names a single object.
 	QualifiedSingular = "slurmcluster.slurmcluster.dev"
 	// Kind is the kind of the objects.

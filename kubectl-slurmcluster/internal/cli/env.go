@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -36,6 +37,8 @@ type Env struct {
 	Flags *genericclioptions.ConfigFlags
 	// Clusters gives a client for the SlurmClusters of a namespace; "" is all namespaces.
 	Clusters func(namespace string) (Clusters, error)
+	// Classes lists the SlurmClusterClasses.
+	Classes func(context.Context) ([]v1alpha1.SlurmClusterClass, error)
 	// Kube gives a client for Kubernetes' own objects.
 	Kube func() (kubernetes.Interface, error)
 	// Exec gives what runs commands in containers.
@@ -49,7 +52,16 @@ func New(streams genericiooptions.IOStreams) *Env {
 		IOStreams: streams,
 		Flags:     flags,
 		Clusters:  func(namespace string) (Clusters, error) { return newClusters(flags, namespace) },
-		Kube:      func() (kubernetes.Interface, error) { return newKube(flags) },
+		Classes: func(ctx context.Context) ([]v1alpha1.SlurmClusterClass, error) {
+			client, err := newREST(flags)
+			if err != nil {
+				return nil, err
+			}
+			list := &v1alpha1.SlurmClusterClassList{}
+			err = client.Get().Resource(ClassResource).Do(ctx).Into(list)
+			return list.Items, Explain(err)
+		},
+		Kube: func() (kubernetes.Interface, error) { return newKube(flags) },
 		Exec: func() (podexec.Runner, error) {
 			config, err := flags.ToRESTConfig()
 			if err != nil {
@@ -83,7 +95,7 @@ func newKube(flags *genericclioptions.ConfigFlags) (kubernetes.Interface, error)
 	return kubernetes.NewForConfig(config)
 }
 
-func newClusters(flags *genericclioptions.ConfigFlags, namespace string) (Clusters, error) {
+func newREST(flags *genericclioptions.ConfigFlags) (rest.Interface, error) {
 	config, err := flags.ToRESTConfig()
 	if err != nil {
 		return nil, err
@@ -92,7 +104,11 @@ func newClusters(flags *genericclioptions.ConfigFlags, namespace string) (Cluste
 	config.APIPath = "/apis"
 	config.GroupVersion = &v1alpha1.SchemeGroupVersion
 	config.NegotiatedSerializer = serializer.NewCodecFactory(Scheme).WithoutConversion()
-	client, err := rest.RESTClientFor(config)
+	return rest.RESTClientFor(config)
+}
+
+func newClusters(flags *genericclioptions.ConfigFlags, namespace string) (Clusters, error) {
+	client, err := newREST(flags)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
@@ -25,6 +26,9 @@ import (
 
 // Namespace is where the fakes' objects are.
 const Namespace = "team-a"
+
+// User is who runs the commands.
+const User = "ada"
 
 // World is what a command meets.
 type World struct {
@@ -53,6 +57,11 @@ func New(t *testing.T, runner podexec.Runner, clusters []runtime.Object, others 
 	}
 	w.Fake.AddReactor("*", "*", clienttesting.ObjectReaction(w.Tracker))
 	w.Fake.AddWatchReactor("*", w.watch)
+	w.Kubernetes.PrependReactor("create", "selfsubjectreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &authenticationv1.SelfSubjectReview{Status: authenticationv1.SelfSubjectReviewStatus{
+			UserInfo: authenticationv1.UserInfo{Username: User},
+		}}, nil
+	})
 	var streams genericiooptions.IOStreams
 	streams, w.In, w.Out, w.ErrOut = genericiooptions.NewTestIOStreams()
 	flags := genericclioptions.NewConfigFlags(false)
@@ -62,6 +71,7 @@ func New(t *testing.T, runner podexec.Runner, clusters []runtime.Object, others 
 		IOStreams: streams,
 		Flags:     flags,
 		Clusters:  func(namespace string) (cli.Clusters, error) { return w.clusters(namespace), nil },
+		Classes:   func(context.Context) ([]v1alpha1.SlurmClusterClass, error) { return nil, nil },
 		Kube:      func() (kubernetes.Interface, error) { return w.Kubernetes, nil },
 		Exec:      func() (podexec.Runner, error) { return runner, nil },
 	}

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
 )
@@ -26,12 +27,19 @@ func (o *Options) build() *v1alpha1.SlurmCluster {
 			}},
 			Volumes:   o.volumes,
 			Lifecycle: o.lifecycle,
-			Config:    o.config,
+			ClassName: o.Class, Home: o.home, AllOrNothing: o.AllOrNothing,
+			Config: o.config,
 		},
 	}
 	for _, feature := range o.Features {
 		set := &cluster.Spec.NodeSets[0]
 		set.Features = append(set.Features, v1alpha1.Feature(feature))
+	}
+	if o.fromClass {
+		cluster.Spec.NodeSets = nil
+	}
+	if o.owner != "" {
+		cluster.Annotations = map[string]string{contract.AnnotationOwner: o.owner}
 	}
 	if o.wantsStorage() {
 		cluster.Spec.Controller.Storage = &v1alpha1.ControllerStorage{Size: o.storage}

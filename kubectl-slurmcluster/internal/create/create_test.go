@@ -1,6 +1,7 @@
 package create
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/clitest"
@@ -27,6 +29,7 @@ func TestDryRunGolden(t *testing.T) {
 	tests := map[string][]string{
 		"small":      {"demo"},
 		"autoscaled": {"demo", "--nodes", "0-10", "--node-idle-timeout", "2m"},
+		"classy":     {"demo", "--class", "small", "--home-size", "10Gi", "--keep-home", "--all-or-nothing"},
 		"full": {
 			"demo", "--nodes", "4", "--cpus", "2", "--memory", "4Gi", "--node-set", "big", "--image", "registry.example/slurm:1",
 			"--features", "avx2,fast", "--storage", "2Gi", "--storage-class", "ssd", "--volume", "home:/home/user",
@@ -54,6 +57,45 @@ func TestOutput(t *testing.T) {
 	assert.Equal(t, "slurmcluster.slurmcluster.dev/demo created (server dry run)\n", w.Out.String())
 	created := w.Fake.Actions()[0].(clienttesting.CreateActionImpl)
 	assert.Equal(t, []string{metav1.DryRunAll}, created.CreateOptions.DryRun)
+}
+
+func TestClass(t *testing.T) {
+	class := func(name string, isDefault bool, sets ...v1alpha1.NodeSet) v1alpha1.SlurmClusterClass {
+		return v1alpha1.SlurmClusterClass{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: v1alpha1.SlurmClusterClassSpec{Default: isDefault, Defaults: v1alpha1.ClassDefaults{NodeSets: sets}}}
+	}
+	set := v1alpha1.NodeSet{Name: "small"}
+	for name, test := range map[string]struct {
+		classes []v1alpha1.SlurmClusterClass
+		args    []string
+		sets    int
+		class   string
+		err     string
+	}{
+		"no classes":                {nil, nil, 1, "", ""},
+		"the default has nodes":     {[]v1alpha1.SlurmClusterClass{class("a", true, set)}, nil, 0, "", ""},
+		"the default has none":      {[]v1alpha1.SlurmClusterClass{class("a", true)}, nil, 1, "", ""},
+		"none is the default":       {[]v1alpha1.SlurmClusterClass{class("a", false, set)}, nil, 1, "", ""},
+		"named":                     {[]v1alpha1.SlurmClusterClass{class("a", false, set)}, []string{"--class", "a"}, 0, "a", ""},
+		"named, with nodes of mine": {[]v1alpha1.SlurmClusterClass{class("a", false, set)}, []string{"--class", "a", "--nodes", "2"}, 1, "a", ""},
+		"not there":                 {[]v1alpha1.SlurmClusterClass{class("b", false), class("a", false)}, []string{"--class", "x"}, 0, "", "--class x: there is no such SlurmClusterClass; choose one of a, b"},
+		"no such name":              {nil, []string{"--class", "X y"}, 0, "", `--class "X y" is not the name of a class; see: kubectl get slurmclusterclasses`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := clitest.New(t, nil, nil)
+			w.Classes = func(context.Context) ([]v1alpha1.SlurmClusterClass, error) { return test.classes, nil }
+			err := run(w, append([]string{"demo"}, test.args...)...)
+			if test.err != "" {
+				require.EqualError(t, err, test.err)
+				return
+			}
+			require.NoError(t, err)
+			created := w.Fake.Actions()[0].(clienttesting.CreateAction).GetObject().(*v1alpha1.SlurmCluster)
+			require.Len(t, created.Spec.NodeSets, test.sets)
+			require.Equal(t, test.class, created.Spec.ClassName)
+			require.Equal(t, map[string]string{contract.AnnotationOwner: clitest.User}, created.Annotations)
+		})
+	}
 }
 
 func TestOperatorNotInstalled(t *testing.T) {

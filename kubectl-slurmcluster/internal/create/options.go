@@ -33,17 +33,27 @@ type Options struct {
 	Image                     string
 	Features                  []string
 	Storage, StorageClass     string
-	Volumes, Config           []string
-	Wait                      bool
-	Timeout                   time.Duration
+	// Class is the SlurmClusterClass; empty: the default one.
+	Class string
+	// Home is a claim for the shared home, and HomeSize the size of a new one, which outlives the cluster with KeepHome.
+	Home, HomeSize         string
+	KeepHome, AllOrNothing bool
+	Volumes, Config        []string
+	Wait                   bool
+	Timeout                time.Duration
 
 	dryRun cmdutil.DryRunStrategy
+	// nodesGiven tells that something was said of the nodes, and fromClass that all of them come from the class.
+	nodesGiven, fromClass bool
+	// owner is who makes the cluster; empty if the API server does not tell.
+	owner string
 
 	replicas                  *int32
 	autoscale                 *v1alpha1.Autoscale
 	cpus, memory, storage     resource.Quantity
 	cpuRequest, memoryRequest *resource.Quantity
 	lifecycle                 v1alpha1.LifecycleSpec
+	home                      *v1alpha1.HomeSpec
 	volumes                   []v1alpha1.SharedVolume
 	config                    map[string]v1alpha1.ConfigValue
 }
@@ -66,6 +76,9 @@ func (o *Options) Complete(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	cmdutil.PrintFlagsWithDryRunStrategy(o.Result.PrintFlags, o.dryRun)
+	for _, name := range []string{"nodes", "node-idle-timeout", "cpus", "memory", "cpu-request", "memory-request", "node-set", "features"} {
+		o.nodesGiven = o.nodesGiven || cmd.Flags().Changed(name)
+	}
 	o.Namespace, err = o.Env.Namespace()
 	return err
 }
@@ -74,6 +87,9 @@ func (o *Options) Complete(cmd *cobra.Command, args []string) error {
 func (o *Options) Run(ctx context.Context) error {
 	if _, err := o.Result.ToPrinter(); err != nil {
 		return err // before anything is made
+	}
+	if err := o.consult(ctx); err != nil {
+		return err
 	}
 	cluster := o.build()
 	if o.dryRun == cmdutil.DryRunClient {

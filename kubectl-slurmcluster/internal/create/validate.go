@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/lifetime"
 )
@@ -44,7 +45,7 @@ var (
 func (o *Options) Validate() error {
 	checks := []func() error{
 		o.checkName, o.checkNodeSet, o.checkNodes, o.checkQuantities, o.checkImage,
-		o.checkFeatures, o.checkStorageClass, o.checkVolumes, o.checkConfig, o.checkLifecycle,
+		o.checkFeatures, o.checkStorageClass, o.checkVolumes, o.checkConfig, o.checkLifecycle, o.checkClass, o.checkHome,
 	}
 	all := make([]error, 0, len(checks))
 	for _, check := range checks {
@@ -197,6 +198,43 @@ func (o *Options) checkFeatures() error {
 		}
 		if slices.Contains(o.Features[:i], feature) {
 			return fmt.Errorf("--features has %q twice; give it once", feature)
+		}
+	}
+	return nil
+}
+
+func (o *Options) checkClass() error {
+	if o.Class != "" && len(validation.IsDNS1123Subdomain(o.Class)) > 0 {
+		return fmt.Errorf("--class %q is not the name of a class; see: kubectl get slurmclusterclasses", o.Class)
+	}
+	return nil
+}
+
+func (o *Options) checkHome() error {
+	o.home = nil
+	switch {
+	case o.Home != "" && o.HomeSize != "":
+		return errors.New("--home names a claim that exists and --home-size asks for a new one; give one of them")
+	case o.KeepHome && o.HomeSize == "":
+		return errors.New("--keep-home is for a new claim, by --home-size; one that exists stays anyway")
+	case o.Home != "":
+		if len(validation.IsDNS1123Subdomain(o.Home)) > 0 {
+			return fmt.Errorf("--home %q is not the name of a claim; see: kubectl get persistentvolumeclaims", o.Home)
+		}
+		o.home = &v1alpha1.HomeSpec{ClaimName: o.Home}
+	case o.HomeSize != "":
+		size := &resource.Quantity{}
+		if err := quantity("home-size", o.HomeSize, smallestStorage, "more than nothing, such as 10Gi", size); err != nil {
+			return err
+		}
+		o.home = &v1alpha1.HomeSpec{Size: size, Keep: o.KeepHome}
+	}
+	if o.home == nil {
+		return nil
+	}
+	for _, v := range o.volumes {
+		if v.MountPath == contract.HomeDir || v.Name == "home" {
+			return fmt.Errorf("--volume %s is a home, too; leave out one of them", v.MountPath)
 		}
 	}
 	return nil
