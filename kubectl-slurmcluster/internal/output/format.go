@@ -64,8 +64,11 @@ func (f *Format) list() string {
 	return strings.Join(f.allowed[:last], ", ") + " or " + f.allowed[last]
 }
 
+// Is says whether it is one of these.
+func (f *Format) Is(values ...string) bool { return slices.Contains(values, f.value) }
+
 // ForPrograms says whether a program reads what is printed.
-func (f *Format) ForPrograms() bool { return f.value != Text && f.value != Wide }
+func (f *Format) ForPrograms() bool { return !f.Is(Text, Wide) }
 
 // Print prints value as JSON or YAML, names a line each, or what text writes.
 func (f *Format) Print(out io.Writer, value any, names []string, text func(wide bool) string) error {
