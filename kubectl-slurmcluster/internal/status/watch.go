@@ -32,31 +32,31 @@ const separator = "---\n"
 // follow shows the cluster again and again, until somebody interrupts it or the cluster is gone: on a terminal in
 // place, elsewhere one below the other.
 func follow(ctx context.Context, env *cli.Env, name string, format *output.Format) error {
-	inPlace := printers.IsTerminal(env.Out) && !format.ForPrograms()
-	for first := true; ; first = false {
-		r, err := gather(ctx, env, name)
-		if ctx.Err() != nil {
-			return nil
-		}
-		switch {
-		case err != nil && (first || errors.Is(err, cli.ErrNotFound)):
-			return err
-		case inPlace:
-			err = redraw(env.Out, first, height(env.Out), textOr(r, err))
-		case err != nil: // it may pass
-			_, err = io.WriteString(env.ErrOut, "error: "+err.Error()+"\n")
-		default:
-			err = appendReport(env, r, first, format)
-		}
-		if err != nil {
+	for first := true; ctx.Err() == nil; first = false {
+		if err := show(ctx, env, name, first, format); err != nil && ctx.Err() == nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-time.After(interval):
 		}
 	}
+	return nil
+}
+
+// show shows the cluster once. After the first time, only its end is an error: others may pass.
+func show(ctx context.Context, env *cli.Env, name string, first bool, format *output.Format) error {
+	r, err := gather(ctx, env, name)
+	switch {
+	case err != nil && (first || errors.Is(err, cli.ErrNotFound)):
+		return err
+	case printers.IsTerminal(env.Out) && !format.ForPrograms():
+		return redraw(env.Out, first, height(env.Out), textOr(r, err))
+	case err != nil:
+		_, err = io.WriteString(env.ErrOut, "error: "+err.Error()+"\n")
+		return err
+	}
+	return appendReport(env, r, first, format)
 }
 
 // textOr is the report, or why there is none at the moment.
