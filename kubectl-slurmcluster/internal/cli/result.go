@@ -32,6 +32,7 @@ func (r *Result) AddFlags(cmd *cobra.Command) {
 	for _, name := range []string{"allow-missing-template-keys", "show-managed-fields", "template"} {
 		cmd.Flags().Lookup(name).Hidden = true // of use to few, a screen long
 	}
+	CompleteFlag(cmd, "output", cobra.FixedCompletions([]cobra.Completion{"json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Print prints the object.

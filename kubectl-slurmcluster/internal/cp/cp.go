@@ -64,6 +64,7 @@ on that node.`,
 		},
 	}
 	cmd.Flags().StringVar(&node, "node", "", "the Slurm `NODE` whose files are meant; default: the controller pod")
+	cli.CompleteFlag(cmd, "node", completeNode(env))
 	return cmd
 }
 
@@ -110,5 +111,17 @@ func completePlace(env *cli.Env) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
 		return found, cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// completeNode completes with the nodes of the cluster that one of the two arguments names.
+func completeNode(env *cli.Env) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		for _, arg := range args {
+			if p := placeOf(arg); p.remote() {
+				return env.CompleteNode(cmd, []string{p.cluster}, toComplete)
+			}
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
 )
 
 // Formats. Text is for people, Wide is that with more columns.
@@ -33,12 +35,7 @@ func NewFormat(allowed ...string) *Format { return &Format{allowed: allowed} }
 // AddFlag adds --output to a command.
 func (f *Format) AddFlag(cmd *cobra.Command) {
 	cmd.Flags().VarP(f, "output", "o", f.list()+"; default: text for people")
-	err := cmd.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return f.allowed, cobra.ShellCompDirectiveNoFileComp
-	})
-	if err != nil {
-		panic(err) // the flag was added above
-	}
+	cli.CompleteFlag(cmd, "output", cobra.FixedCompletions(f.allowed, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Set implements pflag.Value.

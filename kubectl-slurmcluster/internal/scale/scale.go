@@ -66,9 +66,7 @@ Nodes that are too many leave when their jobs have ended.`,
 	flags.BoolVar(&o.wait, "wait", false, "return when the nodes are there, or gone")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long --wait waits, as `TIME`")
 	o.result.AddFlags(cmd)
-	if err := cmd.RegisterFlagCompletionFunc("node-set", env.CompleteNodeSet); err != nil {
-		panic(err) // the flag is not there
-	}
+	cli.CompleteFlag(cmd, "node-set", env.CompleteNodeSet)
 	return cmd
 }
 
