@@ -81,6 +81,8 @@ func TestDelete(t *testing.T) {
 	assert.Equal(t, 1, code)
 	assert.Regexp(t, `^slurmcluster.slurmcluster.dev/demo deleted in 0\.\ds\n$`, w.Out.String())
 	assert.Contains(t, w.ErrOut.String(), `error: there is no SlurmCluster "other"`)
+	w, _, _ = run(t, nil, "delete", "demo", "-o", "name")
+	assert.Equal(t, "slurmcluster.slurmcluster.dev/demo\n", w.Out.String())
 	_, code, _ = run(t, nil, "delete", "other", "--ignore-not-found")
 	assert.Zero(t, code)
 }
@@ -122,13 +124,21 @@ func TestNotice(t *testing.T) {
 	}
 }
 
+func TestVersion(t *testing.T) {
+	for format, want := range map[string]string{"": "^Plugin: ", "json": `"plugin": "`, "yaml": "^plugin: ", "name": "^[^:]+\n$"} {
+		w, code, _ := run(t, nil, "version", "--client", "-o", format)
+		assert.Zero(t, code)
+		assert.Regexp(t, want, w.Out.String())
+	}
+}
+
 // Help must fit a terminal and say how each command is called through kubectl.
 func TestHelp(t *testing.T) {
 	w, _, _ := run(t, nil)
 	for _, c := range Command(w.Env).Commands() {
 		w, code, _ := run(t, nil, c.Name(), "--help")
 		assert.Zero(t, code)
-		if c.Name() == "list" || c.Name() == "completion" {
+		if c.Name() == "completion" {
 			continue // written by others
 		}
 		assert.Contains(t, w.Out.String(), "kubectl slurmcluster "+c.Name())
