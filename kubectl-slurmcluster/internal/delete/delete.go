@@ -31,8 +31,8 @@ func Command(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete NAME... [flags]",
 		Short: "Delete Slurm clusters",
-		Long: `Delete Slurm clusters, with their running and waiting jobs. By default the command
-returns when a cluster and its pods are gone.`,
+		Long: `Delete Slurm clusters, with their running and waiting jobs. By default the
+command returns when a cluster and its pods are gone.`,
 		Example:           "  kubectl slurmcluster delete demo",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: env.CompleteNames,

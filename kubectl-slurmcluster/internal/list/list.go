@@ -19,8 +19,8 @@ func Command(env *cli.Env) *cobra.Command {
 		Use:     "list [NAME...] [flags]",
 		Aliases: []string{"get", "ls"},
 		Short:   "List Slurm clusters",
-		Long: `List Slurm clusters. LEFT is how long it is until a cluster is deleted by itself. The
-flags are those of kubectl get.`,
+		Long: `List Slurm clusters. LEFT is how long it is until a cluster is deleted by
+itself. The flags are those of kubectl get.`,
 		Example:           "  kubectl slurmcluster list -A\n  kubectl slurmcluster list --watch\n  kubectl slurmcluster list -o wide",
 		ValidArgsFunction: env.CompleteNames,
 		RunE:              func(cmd *cobra.Command, args []string) error { return run(cmd, env, o, args) },

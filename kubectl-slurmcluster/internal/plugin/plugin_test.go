@@ -142,8 +142,6 @@ func TestHelp(t *testing.T) {
 			continue // written by others
 		}
 		assert.Contains(t, w.Out.String(), "kubectl slurmcluster "+c.Name())
-		for line := range strings.Lines(w.Out.String()) {
-			assert.LessOrEqual(t, len(strings.TrimRight(line, "\n")), 80, c.Name())
-		}
+		clitest.Fits(t, w.Out.String())
 	}
 }

@@ -31,8 +31,9 @@ func Command(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sbatch [flags] NAME [SBATCH OPTIONS] [SCRIPT [ARGUMENTS]]",
 		Short: "Submit a batch script from this machine",
-		Long: `Submit a batch script to a cluster. The script is read from this machine, or from
-standard input when none is named. All options of sbatch go between NAME and SCRIPT.
+		Long: `Submit a batch script to a cluster. The script is read from this machine, or
+from standard input when none is named. All options of sbatch go between NAME
+and SCRIPT.
 
 Flags of this plugin, such as --namespace, go before NAME. After NAME, -n is
 sbatch's number of tasks; after SCRIPT, everything is an argument of the script.
