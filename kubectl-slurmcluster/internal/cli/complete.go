@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,6 +52,13 @@ func (e *Env) CompleteNodeSet(cmd *cobra.Command, args []string, _ string) ([]co
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return e.nodeSetNames(cmd.Context(), args[0]), cobra.ShellCompDirectiveNoFileComp
+}
+
+// CompleteFlag lets function complete the values of a flag that the command has.
+func CompleteFlag(cmd *cobra.Command, flag string, function cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, function); err != nil {
+		panic(fmt.Sprintf("completing --%s of %s: %v", flag, cmd.Name(), err))
+	}
 }
 
 func (e *Env) clusterNames(ctx context.Context) []cobra.Completion {

@@ -29,9 +29,11 @@ func NewResult(env *Env, operation string) *Result {
 // AddFlags adds --output.
 func (r *Result) AddFlags(cmd *cobra.Command) {
 	r.PrintFlags.AddFlags(cmd)
+	cmd.Flags().Lookup("output").Usage = "json, yaml, name, jsonpath=... and what else kubectl has"
 	for _, name := range []string{"allow-missing-template-keys", "show-managed-fields", "template"} {
 		cmd.Flags().Lookup(name).Hidden = true // of use to few, a screen long
 	}
+	CompleteFlag(cmd, "output", cobra.FixedCompletions([]cobra.Completion{"json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Print prints the object.

@@ -34,13 +34,14 @@ func Command(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cp SOURCE DESTINATION [flags]",
 		Short: "Copy files and directories to and from a cluster",
-		Long: `Copy a file or a directory to a cluster or from it. One of the two is NAME:PATH; a
-relative PATH begins at the home directory. As with cp -r, a directory that exists
-takes the copy under its own name; SOURCE/. copies what is in a directory.
+		Long: `Copy a file or a directory to a cluster or from it. One of the two is NAME:PATH;
+a relative PATH begins at the home directory. As with cp -r, a directory that
+exists takes the copy under its own name; SOURCE/. copies what is in a
+directory.
 
-Without --node, files go to and come from the controller pod. That is the right one
-for volumes that all pods share; what a job has written to its node's own disk is
-on that node.`,
+Without --node, files go to and come from the controller pod. That is the right
+one for volumes that all pods share; what a job has written to its node's own
+disk is on that node.`,
 		Example: `  kubectl slurmcluster cp ./data demo:data
   kubectl slurmcluster cp demo:out.txt .
   kubectl slurmcluster cp demo:/tmp/trace . --node cpu-0`,
@@ -64,6 +65,7 @@ on that node.`,
 		},
 	}
 	cmd.Flags().StringVar(&node, "node", "", "the Slurm `NODE` whose files are meant; default: the controller pod")
+	cli.CompleteFlag(cmd, "node", completeNode(env))
 	return cmd
 }
 
@@ -110,5 +112,17 @@ func completePlace(env *cli.Env) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
 		return found, cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// completeNode completes with the nodes of the cluster that one of the two arguments names.
+func completeNode(env *cli.Env) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		for _, arg := range args {
+			if p := placeOf(arg); p.remote() {
+				return env.CompleteNode(cmd, []string{p.cluster}, toComplete)
+			}
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 }

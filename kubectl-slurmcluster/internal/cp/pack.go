@@ -2,6 +2,7 @@ package cp
 
 import (
 	"archive/tar"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -89,10 +90,9 @@ func (p *packer) addFile(file string, header *tar.Header) error {
 	if err := p.tar.WriteHeader(header); err != nil {
 		return err
 	}
-	switch n, err := io.CopyN(p.tar, f, header.Size); {
-	case err == io.EOF:
+	n, err := io.CopyN(p.tar, f, header.Size)
+	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s became shorter while it was read (%d of %d bytes)", file, n, header.Size)
-	default:
-		return err
 	}
+	return err
 }

@@ -1,6 +1,7 @@
 package cp
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -67,7 +68,7 @@ func places(args []string) (from, to place, err error) {
 	case !from.remote() && !to.remote():
 		err = fmt.Errorf("neither %s nor %s is in a cluster; write NAME:PATH, such as demo:data", from, to)
 	case from.path == "" || to.path == "":
-		err = fmt.Errorf("a path is empty; write . for this directory")
+		err = errors.New("a path is empty; write . for this directory")
 	}
 	return from, to, err
 }

@@ -12,12 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/output"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/progress"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/wait"
 )
 
 type options struct {
 	env            *cli.Env
+	format         *output.Format
 	wait           bool
 	timeout        time.Duration
 	ignoreNotFound bool
@@ -25,12 +27,12 @@ type options struct {
 
 // Command returns the command.
 func Command(env *cli.Env) *cobra.Command {
-	o := &options{env: env}
+	o := &options{env: env, format: output.NewFormat(output.Name)}
 	cmd := &cobra.Command{
 		Use:   "delete NAME... [flags]",
 		Short: "Delete Slurm clusters",
-		Long: `Delete Slurm clusters, with their running and waiting jobs. By default the command
-returns when a cluster and its pods are gone.`,
+		Long: `Delete Slurm clusters, with their running and waiting jobs. By default the
+command returns when a cluster and its pods are gone.`,
 		Example:           "  kubectl slurmcluster delete demo",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: env.CompleteNames,
@@ -39,6 +41,7 @@ returns when a cluster and its pods are gone.`,
 	cmd.Flags().BoolVar(&o.wait, "wait", true, "return when the clusters are gone")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait for each")
 	cmd.Flags().BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "a cluster that does not exist is no error")
+	o.format.AddFlag(cmd)
 	return cmd
 }
 
@@ -88,6 +91,10 @@ func (o *options) deleteOne(ctx context.Context, clusters cli.Clusters, namespac
 }
 
 func (o *options) say(name, what string) error {
+	if o.format.ForPrograms() {
+		_, err := fmt.Fprintf(o.env.Out, "%s/%s\n", cli.QualifiedSingular, name)
+		return err
+	}
 	_, err := fmt.Fprintf(o.env.Out, "%s/%s %s\n", cli.QualifiedSingular, name, what)
 	return err
 }

@@ -31,8 +31,8 @@ func Command(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "extend NAME TIME [flags]",
 		Short: "Let a cluster end later",
-		Long: `Let a cluster with a time to live (create --ttl, spec.lifecycle.ttl) end later by
-TIME, such as 30m, 2h or 1d.`,
+		Long: `Let a cluster with a time to live (create --ttl, spec.lifecycle.ttl) end later
+by TIME, such as 30m, 2h or 1d.`,
 		Example:           "  kubectl slurmcluster extend demo 2h",
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: env.CompleteName(cobra.ShellCompDirectiveNoFileComp),

@@ -37,8 +37,9 @@ func Command(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install [flags]",
 		Short: "Install or upgrade the operator",
-		Long: `Install the operator, or upgrade it to the version of this plugin. The command can
-be repeated: settings of an earlier install are kept unless they are given anew.
+		Long: `Install the operator, or upgrade it to the version of this plugin. The command
+can be repeated: settings of an earlier install are kept unless they are given
+anew.
 
 The namespace is ` + defaultNamespace + ` unless --namespace names another. If it does
 not exist, it is made, with Pod Security "restricted".`,

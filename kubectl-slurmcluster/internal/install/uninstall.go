@@ -29,8 +29,8 @@ func UninstallCommand(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall [flags]",
 		Short: "Remove the operator",
-		Long: `Remove the operator. While clusters exist, it is refused: delete them first, or keep
-them running without an operator with --keep-clusters.`,
+		Long: `Remove the operator. While clusters exist, it is refused: delete them first, or
+keep them running without an operator with --keep-clusters.`,
 		Example:           "  kubectl slurmcluster uninstall --delete-crd --delete-namespace",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

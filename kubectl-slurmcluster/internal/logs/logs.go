@@ -39,8 +39,8 @@ func Command(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs NAME JOBID [flags]",
 		Short: "Print what a job wrote",
-		Long: `Print the output file of a batch job, whichever node it is on. A file of its own for
-standard error goes to standard error. Of an array, all tasks are printed.`,
+		Long: `Print the output file of a batch job, whichever node it is on. A file of its own
+for standard error goes to standard error. Of an array, all tasks are printed.`,
 		Example: `  kubectl slurmcluster logs demo 1
   kubectl slurmcluster logs demo 2_3 --follow`,
 		Args:              cobra.ExactArgs(2),

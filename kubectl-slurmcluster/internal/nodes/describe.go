@@ -32,8 +32,8 @@ func DescribeCommand(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe-node NAME NODE [flags]",
 		Short: "Show a node: in Slurm, its pod, and what it is granted",
-		Long: `Show what Slurm knows of a node, how its pod is, and the node's own account: what the
-kernel grants it, what the machine has and what Slurm is told.`,
+		Long: `Show what Slurm knows of a node, how its pod is, and the node's own account:
+what the kernel grants it, what the machine has and what Slurm is told.`,
 		Example:           "  kubectl slurmcluster describe-node demo cpu-0",
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: env.CompleteNameAndNode,

@@ -37,8 +37,9 @@ func Command(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "nodes NAME [flags]",
 		Short: "List a cluster's nodes",
-		Long: `List the nodes that Slurm knows in a cluster. CPUS and MEMORY are what jobs have, of
-how much there is. Lines are cut at 80 characters; -o wide shows everything.`,
+		Long: `List the nodes that Slurm knows in a cluster. CPUS and MEMORY are what jobs
+have, of how much there is. Lines are cut at 80 characters; -o wide shows
+everything.`,
 		Example: `  kubectl slurmcluster nodes demo
   kubectl slurmcluster nodes demo -o wide`,
 		Args:              cobra.ExactArgs(1),

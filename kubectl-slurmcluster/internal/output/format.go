@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
 )
 
 // Formats. Text is for people, Wide is that with more columns.
@@ -33,12 +35,7 @@ func NewFormat(allowed ...string) *Format { return &Format{allowed: allowed} }
 // AddFlag adds --output to a command.
 func (f *Format) AddFlag(cmd *cobra.Command) {
 	cmd.Flags().VarP(f, "output", "o", f.list()+"; default: text for people")
-	err := cmd.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return f.allowed, cobra.ShellCompDirectiveNoFileComp
-	})
-	if err != nil {
-		panic(err) // the flag was added above
-	}
+	cli.CompleteFlag(cmd, "output", cobra.FixedCompletions(f.allowed, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Set implements pflag.Value.
@@ -64,8 +61,11 @@ func (f *Format) list() string {
 	return strings.Join(f.allowed[:last], ", ") + " or " + f.allowed[last]
 }
 
+// Is says whether it is one of these.
+func (f *Format) Is(values ...string) bool { return slices.Contains(values, f.value) }
+
 // ForPrograms says whether a program reads what is printed.
-func (f *Format) ForPrograms() bool { return f.value != Text && f.value != Wide }
+func (f *Format) ForPrograms() bool { return !f.Is(Text, Wide) }
 
 // Print prints value as JSON or YAML, names a line each, or what text writes.
 func (f *Format) Print(out io.Writer, value any, names []string, text func(wide bool) string) error {

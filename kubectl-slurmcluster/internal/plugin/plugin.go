@@ -58,6 +58,8 @@ Create a cluster, submit a script from this machine, read what it printed:
 var slurmCommands = []struct{ name, short, example string }{
 	{"srun", "Run a command on a cluster's nodes",
 		"  kubectl slurmcluster srun demo -N 2 hostname\n  kubectl slurmcluster srun demo --pty bash"},
+	{"salloc", "Allocate nodes and open a shell for them",
+		"  kubectl slurmcluster salloc demo -N 2\n  kubectl slurmcluster salloc demo -N 2 srun hostname"},
 	{"squeue", "List jobs", "  kubectl slurmcluster squeue demo --long"},
 	{"scancel", "End jobs", "  kubectl slurmcluster scancel demo 1"},
 	{"sinfo", "List nodes and partitions", "  kubectl slurmcluster sinfo demo -N"},

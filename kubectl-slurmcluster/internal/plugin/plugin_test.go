@@ -6,13 +6,16 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientexec "k8s.io/client-go/util/exec"
 
+	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/clitest"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/command"
@@ -31,8 +34,10 @@ func run(t *testing.T, exit error, args ...string) (w *clitest.World, code int, 
 		}
 		return exit
 	})
-	demo := &v1alpha1.SlurmCluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: clitest.Namespace, UID: "1"}}
-	w = clitest.New(t, runner, []runtime.Object{demo})
+	node := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "demo-cpu-0", Namespace: clitest.Namespace, Labels: map[string]string{
+		contract.LabelCluster: "demo", contract.LabelNode: "cpu-0", contract.LabelRole: contract.RoleSlurmd,
+	}}}
+	w = clitest.New(t, runner, []runtime.Object{clitest.Cluster()}, node)
 	root := Command(w.Env)
 	root.SetArgs(args)
 	code = command.Run(t.Context(), w.Env, root)
@@ -47,6 +52,7 @@ func TestSlurmCommands(t *testing.T) {
 		"srun demo -n 2 --help":     "demo-controller-0: srun -n 2 --help <",
 		"srun demo --pty bash":      "demo-controller-0: srun --pty bash <",
 		"scontrol demo show nodes":  "demo-controller-0: scontrol show nodes",
+		"salloc demo -N1 hostname":  "demo-controller-0: salloc -N1 hostname <",
 	}
 	for args, want := range tests {
 		w, code, sent := run(t, nil, strings.Fields(args)...)
@@ -75,14 +81,54 @@ func TestDelete(t *testing.T) {
 	assert.Equal(t, 1, code)
 	assert.Regexp(t, `^slurmcluster.slurmcluster.dev/demo deleted in 0\.\ds\n$`, w.Out.String())
 	assert.Contains(t, w.ErrOut.String(), `error: there is no SlurmCluster "other"`)
+	w, _, _ = run(t, nil, "delete", "demo", "-o", "name")
+	assert.Equal(t, "slurmcluster.slurmcluster.dev/demo\n", w.Out.String())
 	_, code, _ = run(t, nil, "delete", "other", "--ignore-not-found")
 	assert.Zero(t, code)
 }
 
 func TestCompletion(t *testing.T) {
-	for _, name := range []string{"squeue", "sbatch", "status", "delete", "logs", "list", "shell"} {
+	for _, name := range []string{
+		"squeue", "sbatch", "status", "delete", "logs", "list", "shell", "salloc", "scale", "extend", "suspend", "resume", "nodes", "jobs",
+		"describe-node", "cp",
+	} {
 		w, _, _ := run(t, nil, cobra.ShellCompNoDescRequestCmd, name, "")
-		assert.Contains(t, w.Out.String(), "demo\n", name)
+		assert.Regexp(t, "(?m)^demo:?$", w.Out.String(), name)
+	}
+	for line, want := range map[string]string{
+		"describe-node demo ": "cpu-0\n", "shell demo --node ": "cpu-0\n", "cp demo:x . --node ": "cpu-0\n", "scale demo --node-set ": "cpu\n",
+		"nodes demo -o ": "wide\njson\nyaml\nname\n", "extend demo 2h -o ": "json\nyaml\nname\n",
+	} {
+		w, _, _ := run(t, nil, append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(line, " ")...)...)
+		assert.Contains(t, w.Out.String(), want, line)
+	}
+}
+
+func TestNotice(t *testing.T) {
+	for args, want := range map[string]string{
+		"shell demo":           "demo ends in 3h12m; kubectl slurmcluster extend demo 2h -n team-a gives it more time\n",
+		"srun demo --pty bash": "demo ends in 3h12m; kubectl slurmcluster extend demo 2h -n team-a gives it more time\n",
+		"srun demo hostname":   "",
+	} {
+		expires := metav1.Time{Time: time.Now().Add(3*time.Hour + 12*time.Minute + 30*time.Second).Truncate(time.Second)}
+		demo := clitest.Cluster(func(c *v1alpha1.SlurmCluster) {
+			c.Spec.Lifecycle.TTL = &metav1.Duration{Duration: expires.Sub(c.CreationTimestamp.Time)}
+			c.Status.ExpiresAt = &expires
+		})
+		runner := clitest.Runner(func(context.Context, podexec.Target, []string, podexec.Streams) error { return nil })
+		w := clitest.New(t, runner, []runtime.Object{demo})
+		root := Command(w.Env)
+		root.SetArgs(strings.Fields(args))
+		assert.Zero(t, command.Run(t.Context(), w.Env, root))
+		assert.Equal(t, want, w.ErrOut.String(), args)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for format, want := range map[string]string{"": "^Plugin: ", "json": `"plugin": "`, "yaml": "^plugin: ", "name": "^[^:]+\n$"} {
+		w, code, _ := run(t, nil, "version", "--client", "-o", format)
+		assert.Zero(t, code)
+		assert.Regexp(t, want, w.Out.String())
 	}
 }
 
@@ -92,12 +138,10 @@ func TestHelp(t *testing.T) {
 	for _, c := range Command(w.Env).Commands() {
 		w, code, _ := run(t, nil, c.Name(), "--help")
 		assert.Zero(t, code)
-		if c.Name() == "list" || c.Name() == "completion" {
+		if c.Name() == "completion" {
 			continue // written by others
 		}
 		assert.Contains(t, w.Out.String(), "kubectl slurmcluster "+c.Name())
-		for line := range strings.Lines(w.Out.String()) {
-			assert.LessOrEqual(t, len(strings.TrimRight(line, "\n")), 80, c.Name())
-		}
+		clitest.Fits(t, w.Out.String())
 	}
 }

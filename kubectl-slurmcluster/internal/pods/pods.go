@@ -16,6 +16,7 @@ import (
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/lifetime"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/podexec"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/wait"
 )
@@ -60,6 +61,20 @@ func (c *Cluster) Session(ctx context.Context, command []string, streams generic
 // Terminal is a Session with the person's terminal.
 func (c *Cluster) Terminal(ctx context.Context, target podexec.Target, command []string, streams genericiooptions.IOStreams) error {
 	return c.explain(ctx, target, podexec.Terminal(ctx, c.runner, target, command, streams))
+}
+
+// Notice says when the cluster ends, if it ends by itself. What cannot be read is left out: the command that follows
+// says what is wrong.
+func (c *Cluster) Notice(ctx context.Context) string {
+	cluster, err := c.clusters.Get(ctx, c.Name, metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	notice := lifetime.Notice(cluster, c.env.Hint("extend", c.Name, "2h"))
+	if notice == "" {
+		return ""
+	}
+	return c.Name + " " + notice
 }
 
 // Run runs a command as it is.

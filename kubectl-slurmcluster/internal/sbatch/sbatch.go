@@ -11,8 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/output"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/pods"
 )
 
@@ -25,18 +27,22 @@ cat >"$1" && shift && "$@"`
 
 // Command returns the command.
 func Command(env *cli.Env) *cobra.Command {
+	format := output.NewFormat(output.JSON, output.YAML, output.Name)
 	cmd := &cobra.Command{
 		Use:   "sbatch [flags] NAME [SBATCH OPTIONS] [SCRIPT [ARGUMENTS]]",
 		Short: "Submit a batch script from this machine",
-		Long: `Submit a batch script to a cluster. The script is read from this machine, or from
-standard input when none is named. All options of sbatch go between NAME and SCRIPT.
+		Long: `Submit a batch script to a cluster. The script is read from this machine, or
+from standard input when none is named. All options of sbatch go between NAME
+and SCRIPT.
 
 Flags of this plugin, such as --namespace, go before NAME. After NAME, -n is
-sbatch's number of tasks; after SCRIPT, everything is an argument of the script.`,
+sbatch's number of tasks; after SCRIPT, everything is an argument of the script.
+With -o name before NAME, only the id of the job is printed.`,
 		Example: `  kubectl slurmcluster sbatch demo hello.sh
   kubectl slurmcluster sbatch demo -N 2 --time=5 hello.sh argument
   kubectl slurmcluster sbatch -n team-a demo --wrap 'srun hostname'
-  generate-job | kubectl slurmcluster sbatch demo`,
+  generate-job | kubectl slurmcluster sbatch demo
+  id=$(kubectl slurmcluster sbatch -o name demo hello.sh)`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: env.CompleteName(cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,15 +50,18 @@ sbatch's number of tasks; after SCRIPT, everything is an argument of the script.
 			if err != nil {
 				return err
 			}
-			return submit(cmd.Context(), env, cluster, args[1:])
+			if format.ForPrograms() {
+				return submitForPrograms(cmd.Context(), env, cluster, args[1:], format)
+			}
+			return submit(cmd.Context(), cluster, args[1:], env.IOStreams)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
+	format.AddFlag(cmd)
 	return cmd
 }
 
-func submit(ctx context.Context, env *cli.Env, cluster *pods.Cluster, args []string) error {
-	streams := env.IOStreams
+func submit(ctx context.Context, cluster *pods.Cluster, args []string, streams genericiooptions.IOStreams) error {
 	line := parse(args)
 	if line.noScript {
 		streams.In = nil

@@ -76,3 +76,19 @@ func TestNoSuchScript(t *testing.T) {
 	require.True(t, errors.Is(err, os.ErrNotExist))
 	assert.ErrorContains(t, err, `if "value" is the value of an option, write --option=value`)
 }
+
+func TestForPrograms(t *testing.T) {
+	for format, want := range map[string]string{
+		"name": "17\n", "yaml": "cluster: demo\nid: \"17\"\nnamespace: team-a\n",
+		"json": "{\n    \"id\": \"17\",\n    \"cluster\": \"demo\",\n    \"namespace\": \"team-a\"\n}\n",
+	} {
+		answers := &clitest.Answers{Text: map[string]string{"sbatch --parsable -N 2 --wrap hostname": "17;demo\n"}}
+		w := clitest.New(t, answers, nil)
+		require.NoError(t, clitest.Run(t, Command(w.Env), "-o", format, "demo", "-N", "2", "--wrap", "hostname"))
+		assert.Equal(t, want, w.Out.String())
+	}
+	answers := &clitest.Answers{Text: map[string]string{"sbatch --parsable --help": "Usage: sbatch\n"}}
+	w := clitest.New(t, answers, nil)
+	require.EqualError(t, clitest.Run(t, Command(w.Env), "-o", "name", "demo", "--help"), "sbatch told no id of a job but: Usage: sbatch")
+	assert.ErrorContains(t, clitest.Run(t, Command(w.Env), "-o", "out.txt", "demo"), "it is not known; use json, yaml or name")
+}

@@ -32,8 +32,9 @@ func Command(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scale NAME [NUMBER] [flags]",
 		Short: "Change how many nodes a cluster has",
-		Long: `Change how many nodes a node set of a cluster has. A cluster with several node sets
-wants --node-set. An autoscaled set has no number but limits: --min and --max.
+		Long: `Change how many nodes a node set of a cluster has. A cluster with several node
+sets wants --node-set. An autoscaled set has no number but limits: --min and
+--max.
 
 Nodes that are too many leave when their jobs have ended.`,
 		Example: `  kubectl slurmcluster scale demo 4 --wait
@@ -66,9 +67,7 @@ Nodes that are too many leave when their jobs have ended.`,
 	flags.BoolVar(&o.wait, "wait", false, "return when the nodes are there, or gone")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long --wait waits, as `TIME`")
 	o.result.AddFlags(cmd)
-	if err := cmd.RegisterFlagCompletionFunc("node-set", env.CompleteNodeSet); err != nil {
-		panic(err) // the flag is not there
-	}
+	cli.CompleteFlag(cmd, "node-set", env.CompleteNodeSet)
 	return cmd
 }
 

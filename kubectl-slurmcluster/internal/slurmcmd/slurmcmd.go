@@ -1,15 +1,18 @@
-// Package slurmcmd hands srun, squeue and their like on to a cluster, with all their arguments.
+// Package slurmcmd hands srun, salloc, squeue and their like on to a cluster, with all their arguments.
 package slurmcmd
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/podexec"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/pods"
 )
 
@@ -30,8 +33,8 @@ func Command(env *cli.Env, name, short, example string) *cobra.Command {
 				return err
 			}
 			command := append([]string{name}, args[1:]...)
-			if wantsTerminal(name, args[1:]) {
-				return cluster.Terminal(cmd.Context(), cluster.Controller(), command, env.IOStreams)
+			if wantsTerminal(env, name, args[1:]) {
+				return interactive(cmd.Context(), env, cluster, cluster.Controller(), command)
 			}
 			return cluster.Session(cmd.Context(), command, streams(env, name))
 		},
@@ -43,16 +46,37 @@ func Command(env *cli.Env, name, short, example string) *cobra.Command {
 // streams leaves standard input to those who read it: in a shell's "while read" loop, squeue must not eat it.
 func streams(env *cli.Env, name string) genericiooptions.IOStreams {
 	io := env.IOStreams
-	if name != "srun" {
+	if name != srun && name != salloc {
 		io.In = nil
 	}
 	return io
 }
 
-func wantsTerminal(name string, args []string) bool {
-	return name == "srun" && slices.ContainsFunc(args, func(arg string) bool {
-		return arg == "--pty" || strings.HasPrefix(arg, "--pty=")
-	})
+const (
+	srun   = "srun"
+	salloc = "salloc"
+)
+
+// wantsTerminal says whether a command talks with a person. What salloc prints into a file or a pipe is left as it is,
+// which a terminal would not do.
+func wantsTerminal(env *cli.Env, name string, args []string) bool {
+	switch name {
+	case srun:
+		return slices.ContainsFunc(args, func(arg string) bool { return arg == "--pty" || strings.HasPrefix(arg, "--pty=") })
+	case salloc:
+		return printers.IsTerminal(env.Out)
+	}
+	return false
+}
+
+// interactive runs a command that has the person's terminal, and says first when the cluster ends.
+func interactive(ctx context.Context, env *cli.Env, cluster *pods.Cluster, target podexec.Target, command []string) error {
+	if notice := cluster.Notice(ctx); notice != "" {
+		if _, err := fmt.Fprintln(env.ErrOut, notice); err != nil {
+			return err
+		}
+	}
+	return cluster.Terminal(ctx, target, command, env.IOStreams)
 }
 
 // Shell returns the command that opens a shell.
@@ -77,9 +101,10 @@ func Shell(env *cli.Env) *cobra.Command {
 					return err
 				}
 			}
-			return cluster.Terminal(cmd.Context(), target, []string{"bash", "-l"}, env.IOStreams)
+			return interactive(cmd.Context(), env, cluster, target, []string{"bash", "-l"})
 		},
 	}
-	cmd.Flags().StringVar(&node, "node", "", "the Slurm node to open the shell on; default: the controller pod")
+	cmd.Flags().StringVar(&node, "node", "", "the Slurm `NODE` to open the shell on; default: the controller pod")
+	cli.CompleteFlag(cmd, "node", env.CompleteNode)
 	return cmd
 }

@@ -1,9 +1,7 @@
 package status
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -11,39 +9,26 @@ import (
 	"github.com/mitchellh/go-wordwrap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/cli-runtime/pkg/printers"
-	"sigs.k8s.io/yaml"
 
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/output"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/progress"
 )
 
 const (
-	columns = 80
+	columns = output.Columns
 	// More than these would push the top of the report off the screen.
 	maxRows   = 10
 	maxEvents = 6
 )
 
-var formats = map[string]func(io.Writer, *report) error{"": printText, "json": printJSON, "yaml": printYAML}
-
-func printJSON(out io.Writer, r *report) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "    ")
-	return encoder.Encode(r)
-}
-
-func printYAML(out io.Writer, r *report) error {
-	text, err := yaml.Marshal(r)
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(text)
-	return err
-}
-
-func printText(out io.Writer, r *report) error {
+// text is the report for people.
+func (r *report) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in namespace %s, %s old%s\n", r.Name, r.Namespace, age(r.Created), slurmVersion(r))
+	title := fmt.Sprintf("%s in namespace %s, %s old%s", r.Name, r.Namespace, age(r.Created), slurmVersion(r))
+	b.WriteString(wordwrap.WrapString(title, columns) + "\n")
+	for _, hint := range r.hints {
+		writeWrapped(&b, hint)
+	}
 	for _, c := range r.Status.Conditions {
 		title := fmt.Sprintf("%s=%s", c.Type, c.Status)
 		text := c.Reason
@@ -60,8 +45,12 @@ func printText(out io.Writer, r *report) error {
 	writePods(&b, r)
 	writeJobs(&b, r)
 	writeEvents(&b, r)
-	_, err := io.WriteString(out, b.String())
-	return err
+	return b.String()
+}
+
+// writeWrapped writes text in lines that begin two characters further right.
+func writeWrapped(b *strings.Builder, text string) {
+	fmt.Fprintf(b, "  %s\n", strings.ReplaceAll(wordwrap.WrapString(text, columns-2), "\n", "\n  "))
 }
 
 func slurmVersion(r *report) string {
@@ -90,12 +79,14 @@ func writePods(b *strings.Builder, r *report) {
 
 func writeJobs(b *strings.Builder, r *report) {
 	if r.JobsError != "" {
-		fmt.Fprintf(b, "\nJobs\n  %s\n", strings.ReplaceAll(wordwrap.WrapString("not known: "+r.JobsError, columns-2), "\n", "\n  "))
+		b.WriteString("\nJobs\n")
+		writeWrapped(b, "not known: "+r.JobsError)
 		return
 	}
 	rows := make([][]string, 0, len(r.Jobs))
-	for _, j := range r.Jobs {
-		rows = append(rows, []string{j.ID, progress.Truncate(j.Name, 20), j.State, j.Time, j.Nodes, j.Reason})
+	for i := range r.Jobs {
+		j := &r.Jobs[i]
+		rows = append(rows, []string{j.ID, progress.Truncate(j.Name, 20), j.State, j.Elapsed, fmt.Sprint(j.NodeCount), j.Where()})
 	}
 	writeTable(b, "Jobs", []string{"ID", "NAME", "STATE", "TIME", "NODES", "WHERE OR WHY NOT"}, rows)
 }
@@ -117,15 +108,7 @@ func writeTable(b *strings.Builder, title string, header []string, rows [][]stri
 	}
 	fmt.Fprintf(b, "\n%s\n", title)
 	shown := rows[:min(len(rows), maxRows)]
-	var table strings.Builder
-	tabs := printers.GetNewTabWriter(&table)
-	for _, row := range append([][]string{header}, shown...) {
-		_, _ = fmt.Fprintln(tabs, strings.Join(row, "\t")) // a strings.Builder takes everything
-	}
-	_ = tabs.Flush()
-	for line := range strings.Lines(table.String()) {
-		fmt.Fprintf(b, "  %s\n", progress.Truncate(strings.TrimRight(line, " \n"), columns-2))
-	}
+	b.WriteString((&output.Table{Header: header, Rows: shown, Indent: "  ", Width: columns}).String())
 	if more := len(rows) - len(shown); more > 0 {
 		fmt.Fprintf(b, "  ... and %d more\n", more)
 	}

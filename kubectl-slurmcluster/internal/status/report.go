@@ -2,9 +2,9 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +12,9 @@ import (
 
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/lifetime"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/pods"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/slurm"
 )
 
 // report is everything the screen shows, and the form of its JSON.
@@ -20,12 +22,16 @@ type report struct {
 	Name      string                      `json:"name"`
 	Namespace string                      `json:"namespace"`
 	Created   metav1.Time                 `json:"created"`
+	Suspended bool                        `json:"suspended"`
 	Status    v1alpha1.SlurmClusterStatus `json:"status"`
 	Pods      []podLine                   `json:"pods"`
-	Jobs      []jobLine                   `json:"jobs"`
+	Jobs      []slurm.Job                 `json:"jobs"`
 	// JobsError says why the jobs are not known.
 	JobsError string      `json:"jobsError,omitempty"`
 	Events    []eventLine `json:"events"`
+
+	// hints are lines for people below the title.
+	hints []string
 }
 
 type podLine struct {
@@ -35,15 +41,6 @@ type podLine struct {
 	Restarts int32       `json:"restarts"`
 	Created  metav1.Time `json:"created"`
 	Host     string      `json:"host"`
-}
-
-type jobLine struct {
-	ID     string `json:"id"`
-	State  string `json:"state"`
-	Time   string `json:"time"`
-	Nodes  string `json:"nodes"`
-	Reason string `json:"reason"`
-	Name   string `json:"name"`
 }
 
 type eventLine struct {
@@ -71,15 +68,24 @@ func gather(ctx context.Context, env *cli.Env, name string) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &report{Name: name, Namespace: namespace, Created: cluster.CreationTimestamp, Status: cluster.Status}
+	r := &report{Name: name, Namespace: namespace, Created: cluster.CreationTimestamp, Suspended: cluster.Spec.Suspend, Status: cluster.Status}
+	if r.Suspended {
+		r.hints = append(r.hints, "suspended; to have it back: "+env.Hint("resume", name))
+	}
+	if notice := lifetime.Notice(cluster, env.Hint("extend", name, "2h")); notice != "" {
+		r.hints = append(r.hints, notice)
+	}
 	if r.Pods, err = podLines(ctx, kube, namespace, name); err != nil {
 		return nil, err
 	}
 	if r.Events, err = eventLines(ctx, kube, namespace, name, r.Pods); err != nil {
 		return nil, err
 	}
-	if r.Jobs, err = jobLines(ctx, env, name); err != nil {
+	if r.Jobs, err = jobs(ctx, env, name); err != nil {
 		r.JobsError = err.Error() // the rest is worth seeing, above all when slurmctld does not answer
+	}
+	if errors.Is(err, pods.ErrSuspended) {
+		r.JobsError = "the queue is on its volume until the cluster is resumed"
 	}
 	return r, nil
 }
@@ -130,28 +136,12 @@ func lastingContainers(pod *corev1.Pod) map[string]bool {
 	return names
 }
 
-// A job's name can hold anything but a control character, so one of these separates the columns.
-const separator = "\x1f"
-
-var jobColumns = strings.Join([]string{"%i", "%T", "%M", "%D", "%R", "%j"}, separator)
-
-func jobLines(ctx context.Context, env *cli.Env, name string) ([]jobLine, error) {
+func jobs(ctx context.Context, env *cli.Env, name string) ([]slurm.Job, error) {
 	cluster, err := pods.Open(env, name)
 	if err != nil {
 		return nil, err
 	}
-	text, err := cluster.Output(ctx, cluster.Controller(), "squeue", "--noheader", "--format="+jobColumns)
-	if err != nil {
-		return nil, err
-	}
-	jobs := []jobLine{}
-	for line := range strings.Lines(text) {
-		f := strings.Split(strings.TrimSuffix(line, "\n"), separator)
-		if len(f) == 6 {
-			jobs = append(jobs, jobLine{ID: f[0], State: f[1], Time: f[2], Nodes: f[3], Reason: f[4], Name: f[5]})
-		}
-	}
-	return jobs, nil
+	return slurm.Jobs(ctx, cluster, slurm.Current)
 }
 
 // eventLines are the events of the cluster and of its pods, the newest last.

@@ -2,40 +2,40 @@
 package status
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/output"
 )
 
 // Command returns the command.
 func Command(env *cli.Env) *cobra.Command {
-	var format string
+	format := output.NewFormat(output.JSON, output.YAML, output.Name)
+	var watch bool
 	cmd := &cobra.Command{
 		Use:   "status NAME [flags]",
-		Short: "Show a cluster: state, nodes, pods, jobs, events",
+		Short: "Show a cluster: state, time left, nodes, pods, jobs, events",
 		Example: `  kubectl slurmcluster status demo
+  kubectl slurmcluster status demo --watch
   kubectl slurmcluster status demo -o json`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: env.CompleteName(cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return run(cmd.Context(), env, args[0], format)
+			if watch {
+				return follow(cmd.Context(), env, args[0], format)
+			}
+			r, err := gather(cmd.Context(), env, args[0])
+			if err != nil {
+				return err
+			}
+			return r.print(env, format)
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "", "json or yaml; default: text for people")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it again every two seconds")
+	format.AddFlag(cmd)
 	return cmd
 }
 
-func run(ctx context.Context, env *cli.Env, name, format string) error {
-	write, known := formats[format]
-	if !known {
-		return fmt.Errorf("--output %q is not known; use json or yaml", format)
-	}
-	r, err := gather(ctx, env, name)
-	if err != nil {
-		return err
-	}
-	return write(env.Out, r)
+func (r *report) print(env *cli.Env, format *output.Format) error {
+	return format.Print(env.Out, r, []string{cli.QualifiedSingular + "/" + r.Name}, func(bool) string { return r.text() })
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,8 +61,12 @@ func event(name, object, message string, age time.Duration) *corev1.Event {
 	}
 }
 
-func world(t *testing.T, runner podexec.Runner) *clitest.World {
-	return clitest.New(t, runner, []runtime.Object{cluster()},
+func world(t *testing.T, runner podexec.Runner, changes ...func(*v1alpha1.SlurmCluster)) *clitest.World {
+	demo := cluster()
+	for _, change := range changes {
+		change(demo)
+	}
+	return clitest.New(t, runner, []runtime.Object{demo},
 		pod("controller-0", contract.RoleController, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}),
 		pod("cpu-0", contract.RoleSlurmd, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}),
 		event("a", "demo", "the older one", time.Minute),
@@ -72,12 +77,12 @@ func world(t *testing.T, runner podexec.Runner) *clitest.World {
 
 func squeue(rows int) clitest.Runner {
 	return func(_ context.Context, _ podexec.Target, command []string, streams podexec.Streams) error {
-		if command[0] != "squeue" {
+		if !slices.Contains(command, "squeue") {
 			return errors.New("unexpected " + command[0])
 		}
 		for i := range rows {
-			row := strings.Join([]string{fmt.Sprint(i + 1), "PENDING", "0:00", "1", "(Resources)", "a | job's name"}, separator)
-			if _, err := fmt.Fprintln(streams.Out, row); err != nil {
+			row := fmt.Sprintf("%d/a | job's name/user/main/PENDING/Resources//1/1/cpu=1/0:00/5:00/N/N/N/0:0/0/1/1/\n", i+1)
+			if _, err := fmt.Fprint(streams.Out, strings.ReplaceAll(row, "/", "\x1f")); err != nil {
 				return err
 			}
 		}
@@ -104,6 +109,37 @@ func TestText(t *testing.T) {
 	}
 }
 
+// A suspended cluster with a volume has no pod in which squeue could run.
+func TestSuspended(t *testing.T) {
+	expires := metav1.Time{Time: ago(0).Add(3*time.Hour + 12*time.Minute + 30*time.Second)}
+	demo := cluster()
+	demo.Spec.Suspend = true
+	demo.Spec.Lifecycle.TTL = &metav1.Duration{Duration: expires.Sub(demo.CreationTimestamp.Time)}
+	demo.Status.ExpiresAt = &expires
+	demo.Status.NodeSets = nil
+	demo.Status.Conditions = demo.Status.Conditions[:1]
+	demo.Status.Conditions[0].Reason, demo.Status.Conditions[0].Message = v1alpha1.ReasonSuspended, "spec.suspend is true"
+	refuse := clitest.Runner(func(context.Context, podexec.Target, []string, podexec.Streams) error {
+		return errors.New("not found")
+	})
+	w := clitest.New(t, refuse, []runtime.Object{demo})
+	require.NoError(t, clitest.Run(t, Command(w.Env), "demo"))
+	clitest.Golden(t, "suspended.txt", w.Out.String())
+	clitest.Fits(t, w.Out.String())
+}
+
+func TestLongNames(t *testing.T) {
+	w := world(t, squeue(1), func(c *v1alpha1.SlurmCluster) { c.Name = strings.Repeat("a", 40) })
+	require.NoError(t, clitest.Run(t, Command(w.Env), strings.Repeat("a", 40)))
+	clitest.Fits(t, w.Out.String())
+}
+
+func TestName(t *testing.T) {
+	w := world(t, squeue(0))
+	require.NoError(t, clitest.Run(t, Command(w.Env), "demo", "-o", "name"))
+	assert.Equal(t, "slurmcluster.slurmcluster.dev/demo\n", w.Out.String())
+}
+
 func TestJSON(t *testing.T) {
 	w := world(t, squeue(1))
 	cmd := Command(w.Env)
@@ -121,7 +157,7 @@ func TestJSON(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for args, want := range map[string]string{
-		"demo -o xml": "use json or yaml",
+		"demo -o xml": "use json, yaml or name",
 		"demo2":       `there is no SlurmCluster "demo2" in namespace "team-a"`,
 	} {
 		w := world(t, squeue(0))

@@ -31,8 +31,9 @@ func Command(env *cli.Env) *cobra.Command {
 	cmd := o.command("return when the nodes are gone")
 	cmd.Use = "suspend NAME [flags]"
 	cmd.Short = "Take a cluster's nodes away for a while"
-	cmd.Long = `Take the nodes of a cluster away until it is resumed. The queue stays: no job starts,
-and running jobs are waited for, or with --now run again after the resumption.
+	cmd.Long = `Take the nodes of a cluster away until it is resumed. The queue stays: no job
+starts, and running jobs are waited for, or with --now run again after the
+resumption.
 
 A cluster whose queue is on a volume (create --storage) gives its controller pod
 back, too. Without a volume, slurmctld keeps the queue and therefore runs on.`

@@ -4,17 +4,25 @@ package version
 import (
 	"fmt"
 	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slurmcluster/slurmcluster/charts"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/output"
 )
+
+// report is the form of the JSON.
+type report struct {
+	Plugin string `json:"plugin"`
+	// Operators are images with their namespaces, or why none is known.
+	Operators []string `json:"operators,omitempty"`
+}
 
 // Command returns the command.
 func Command(env *cli.Env) *cobra.Command {
+	format := output.NewFormat(output.JSON, output.YAML, output.Name)
 	var clientOnly bool
 	cmd := &cobra.Command{
 		Use:               "version",
@@ -22,18 +30,24 @@ func Command(env *cli.Env) *cobra.Command {
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			lines := []string{"Plugin:   " + Plugin()}
+			r := report{Plugin: Plugin()}
 			if !clientOnly {
-				for _, operator := range operators(cmd, env) {
-					lines = append(lines, "Operator: "+operator)
-				}
+				r.Operators = operators(cmd, env)
 			}
-			_, err := fmt.Fprintln(env.Out, strings.Join(lines, "\n"))
-			return err
+			return format.Print(env.Out, r, []string{r.Plugin}, r.text)
 		},
 	}
 	cmd.Flags().BoolVar(&clientOnly, "client", false, "do not ask Kubernetes")
+	format.AddFlag(cmd)
 	return cmd
+}
+
+func (r report) text(bool) string {
+	text := "Plugin:   " + r.Plugin + "\n"
+	for _, operator := range r.Operators {
+		text += "Operator: " + operator + "\n"
+	}
+	return text
 }
 
 // Plugin is the version of this program; Go records it when the program is built.
