@@ -182,3 +182,9 @@ func TestDelayed(t *testing.T) {
 	}
 	require.True(t, Time{Set: true, Infinite: true, Number: 5}.Time().IsZero())
 }
+
+func TestOurs(t *testing.T) {
+	for reason, want := range map[string]bool{"slurmcluster: update": true, "Duplicate jobid": true, "bad disk": false, "": false} {
+		assert.Equal(t, want, (&Node{Reason: reason}).Ours(), reason)
+	}
+}

@@ -141,7 +141,13 @@ func (n *Node) Moving() bool {
 }
 
 // Ours tells whether it was the operator who drained a node or set it down.
-func (n *Node) Ours() bool { return strings.HasPrefix(n.Reason, contract.ReasonPrefix) }
+func (n *Node) Ours() bool {
+	return strings.HasPrefix(n.Reason, contract.ReasonPrefix) || n.Reason == reasonDuplicate
+}
+
+// reasonDuplicate is slurmctld's own: after a sudden end, it launched a job on a node on which it ran already. Nothing is wrong
+// with the node. See agent.c of slurmctld.
+const reasonDuplicate = "Duplicate jobid"
 
 // Job is the state of a job.
 type Job struct {

@@ -70,6 +70,8 @@ type Agent struct {
 	changedAt         time.Time
 
 	recountAt <-chan time.Time
+	// nudged tells that slurmctld has been told to read its configuration for the sake of jobs that did not end.
+	nudged bool
 }
 
 // Run prepares, starts slurmctld and returns when it has ended: nil for status 0, an exit.Error with its
@@ -113,8 +115,8 @@ func (a *Agent) Run(ctx context.Context) error {
 				a.recountLater()
 			}
 		case <-a.recountAt:
-			if err := a.recount(ctx); err != nil {
-				a.Log.Warn("nodes could not be asked for their jobs yet", "error", err)
+			if a.settleJobs(ctx) {
+				c.signal(a.Log, syscall.SIGHUP)
 				a.recountLater()
 			}
 		case err := <-c.done:
@@ -165,6 +167,7 @@ func (a *Agent) prepare(ctx context.Context) error {
 
 // start starts slurmctld on the current configuration.
 func (a *Agent) start() (*child, error) {
+	a.nudged = false
 	a.recountLater()
 	argv := append(append([]string{}, a.Slurmctld...), "-D", "-f", filepath.Join(a.served(), contract.FileSlurmConf))
 	return startChild(argv, launch.Env())

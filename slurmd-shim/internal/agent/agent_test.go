@@ -193,11 +193,14 @@ func TestRecount(t *testing.T) {
 	write("sinfo", "[ -e \"$LOG.asked\" ] || { touch \"$LOG.asked\"; echo unable to contact slurmctld >&2; exit 1; }\n"+
 		"printf 'idle|cpu-[0-2]|none\\nidle~|burst-0|none\\nmixed|gpu-0|none\\nallocated*|cpu-5|none\\ndrained|cpu-3|bad disk\\ndraining|cpu-4|no|good\\n'\n")
 	write("scontrol", `[ "$1" = show ] || echo "told $*" >> "$LOG"`)
+	b.Squeue = filepath.Join(b.dir, "squeue")
+	write("squeue", "echo '7 cpu-0'; [ -e \"$LOG.twice\" ] || echo '8 '; touch \"$LOG.twice\"")
 	b.Check = []string{"true"}
 	b.start()
 	b.logged("told update NodeName=cpu-4 State=UNDRAIN")
 	b.logged("told update NodeName=cpu-4 State=DRAIN Reason=no|good")
 	b.logged("told update NodeName=cpu-[0-2],gpu-0 State=UNDRAIN")
+	require.Eventually(t, func() bool { return b.starts() == 2 }, 10*time.Second, 5*time.Millisecond, "it reads its configuration again for job 8")
 	require.NoError(t, os.Remove(filepath.Join(b.dir, "log")))
 	b.mount(map[string]string{"slurm.conf": "A=2\nbatchstarttimeout=60"})
 	b.logged("read A=2")

@@ -43,6 +43,41 @@ func (a *Agent) recountLater() {
 	a.recountAt = time.After(after)
 }
 
+// settleJobs lets slurmctld find out what has become of jobs, and tells whether it has to read its configuration for that. It
+// is done once after each start: a job that was recovered on a node that is no longer there completes for ever, until
+// slurmctld recovers its jobs once more.
+func (a *Agent) settleJobs(ctx context.Context) (reconfigure bool) {
+	err := a.recount(ctx)
+	if err == nil && !a.nudged {
+		a.nudged, err = a.completesNowhere(ctx)
+		if a.nudged {
+			a.Log.Info("slurmctld is told to read its configuration, because a job completes on no node")
+			return true
+		}
+	}
+	if err != nil {
+		a.Log.Warn("nodes could not be asked for their jobs yet", "error", err)
+		a.recountLater()
+	}
+	return false
+}
+
+// completesNowhere tells whether a job completes on no node.
+func (a *Agent) completesNowhere(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, createTime)
+	defer cancel()
+	jobs, err := a.slurm(ctx, a.Squeue, "--noheader", "--states=COMPLETING", "--format=%A %N")
+	if err != nil {
+		return false, err
+	}
+	for job := range strings.Lines(jobs) {
+		if len(strings.Fields(job)) == 1 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // recount lets the nodes tell slurmctld which jobs they run. A slurmctld that starts, also to read its configuration,
 // knows what it has saved: a job that it was about to launch runs for it for ever, and so does, after a sudden end, one
 // that has ended in the five seconds before. It would notice when the nodes register, which it lets them do every
