@@ -97,7 +97,7 @@ func Nodes(ctx context.Context, cluster *pods.Cluster, name ...string) ([]Node, 
 
 func (n *node) plain() Node {
 	plain := Node{
-		Name: n.Name, States: n.State, Reason: n.Reason, CPUs: n.CPUs, AllocatedCPUs: n.AllocCPUs,
+		Name: n.Name, States: n.State, Reason: reason(n.Reason), CPUs: n.CPUs, AllocatedCPUs: n.AllocCPUs,
 		MemoryMB: n.RealMemory, AllocatedMemory: n.AllocMem, Load: float64(n.CPULoad) / 100,
 		Boards: n.Boards, Sockets: n.Sockets, CoresPerSocket: n.Cores, ThreadsPerCore: n.Threads,
 		Features: n.Features, Gres: n.Gres, GresUsed: n.GresUsed, Partitions: n.Partitions,
@@ -150,3 +150,11 @@ func CompareNames(a, b string) int {
 }
 
 const digits = "0123456789"
+
+// reason leaves out what stands for none: Slurm keeps a reason until it is given another.
+func reason(text string) string {
+	if text == "none" {
+		return ""
+	}
+	return text
+}
