@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -134,7 +133,7 @@ func TestPlaces(t *testing.T) {
 	second.AwaitDegraded(v1alpha1.ReasonExceedsClass, "allows a user 1 of its clusters, and "+user+" has 1")
 	e.Kubectl("delete", "slurmcluster", "first")
 	second.AwaitReady()
-	require.Equal(t, corev1.PodRunning, podsOf(second, contract.RoleController)[0].Status.Phase)
+	require.Equal(t, "small-0", second.Run("srun", "hostname"))
 }
 
 // TestNoNodeSets: without a class, a cluster says itself what nodes it has.

@@ -43,6 +43,8 @@ type Node struct {
 	Extra string `json:"extra"`
 	// ReasonChangedAt is when the node was drained or set down.
 	ReasonChangedAt Time `json:"reason_changed_at"`
+	// BootTime is when its machine started, as it said when it registered.
+	BootTime Time `json:"boot_time"`
 	// LastBusy is when a node that is not busy last was.
 	LastBusy Time `json:"last_busy"`
 }
@@ -87,7 +89,13 @@ func (n *Node) Busy() bool {
 
 // Down tells whether Slurm cannot use a node, or does not hear of it. One that is switched on is not heard of yet.
 func (n *Node) Down() bool {
-	return n.Is("DOWN") || n.Is("NOT_RESPONDING") && !n.Starting() && !n.Off() || n.Is("INVALID_REG") || n.Is("INVALID") || n.Is("FAIL")
+	return n.Is("DOWN") || n.Is("NOT_RESPONDING") && !n.Starting() && !n.Off() && !n.asked() || n.Is("INVALID_REG") || n.Is("INVALID") || n.Is("FAIL")
+}
+
+// asked tells whether a busy node was just asked to register, which slurmctld's agent does after each of its starts: until it
+// has, slurmctld takes it not to respond, and forgets when it booted.
+func (n *Node) asked() bool {
+	return (n.Is("ALLOCATED") || n.Is("MIXED")) && n.BootTime.Time().IsZero()
 }
 
 // Cloud tells whether Slurm switches a node on and off.

@@ -191,7 +191,7 @@ func TestRecount(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(b.dir, name), []byte("#!/bin/sh\n"+script), 0o700))
 	}
 	write("sinfo", "[ -e \"$LOG.asked\" ] || { touch \"$LOG.asked\"; echo unable to contact slurmctld >&2; exit 1; }\n"+
-		"printf 'idle|cpu-[0-2]|none\\nidle~|burst-0|none\\nmixed|gpu-0|none\\nallocated*|cpu-5|none\\ndrained|cpu-3|bad disk\\ndraining|cpu-4|no|good\\n'\n")
+		"printf 'idle|cpu-9|none\\nallocated|cpu-[0-2]|none\\nidle~|burst-0|none\\nmixed|gpu-0|none\\nallocated*|cpu-5|none\\ndrained|cpu-3|bad disk\\ndraining|cpu-4|no|good\\n'\n")
 	write("scontrol", `[ "$1" = show ] || echo "told $*" >> "$LOG"`)
 	b.Squeue = filepath.Join(b.dir, "squeue")
 	write("squeue", "echo '7 cpu-0'; [ -e \"$LOG.twice\" ] || echo '8 '; touch \"$LOG.twice\"")

@@ -82,7 +82,8 @@ func (a *Agent) completesNowhere(ctx context.Context) (bool, error) {
 // knows what it has saved: a job that it was about to launch runs for it for ever, and so does, after a sudden end, one
 // that has ended in the five seconds before. It would notice when the nodes register, which it lets them do every
 // twentieth ping, so every 33 minutes. UNDRAIN asks a node to register at once and changes nothing else of one that is
-// not drained; one that is drained and busy is drained again at once, before it has registered and can get a job.
+// not drained, but that for a moment it counts as not responding; so idle nodes are left alone. One that is drained and busy is
+// drained again at once, before it has registered and can get a job.
 func (a *Agent) recount(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
@@ -95,7 +96,7 @@ func (a *Agent) recount(ctx context.Context) error {
 		state, rest, _ := strings.Cut(strings.TrimSpace(group), "|")
 		nodes, reason, _ := strings.Cut(rest, "|")
 		switch state {
-		case "idle", "mixed", "allocated":
+		case "mixed", "allocated":
 			usable = append(usable, nodes)
 		case "draining":
 			if err := a.register(ctx, nodes); err != nil {
