@@ -56,7 +56,10 @@ func TestPluginDryRun(t *testing.T) {
 func TestPluginWithoutCluster(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
-	for _, line := range []string{"status demo", "logs demo 1", "srun demo hostname", "sbatch demo --wrap true", "delete demo"} {
+	for _, line := range []string{
+		"status demo", "logs demo 1", "srun demo hostname", "sbatch demo --wrap true", "delete demo", "nodes demo", "jobs demo",
+		"describe-node demo cpu-0", "salloc demo true", "scale demo 1", "extend demo 1h", "suspend demo", "resume demo", "cp demo:a .", "cp . demo:a",
+	} {
 		_, err := e.TryKubectl(nil, append([]string{"slurmcluster"}, strings.Fields(line)...)...)
 		require.ErrorContains(t, err, `there is no SlurmCluster "demo" in namespace "`+e.Namespace+`"`, line)
 	}

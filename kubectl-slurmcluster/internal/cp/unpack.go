@@ -66,7 +66,7 @@ func (u *unpacker) memberName(name string, isDir bool) (string, error) {
 }
 
 func (u *unpacker) make(name string, header *tar.Header, content io.Reader) error {
-	mode := fs.FileMode(header.Mode).Perm() //nolint:gosec // the other bits are not wanted
+	mode := fs.FileMode(header.Mode).Perm()
 	switch header.Typeflag {
 	case tar.TypeDir:
 		// One that its owner cannot write to could neither be filled nor removed.

@@ -57,12 +57,14 @@ func TestRefused(t *testing.T) {
 		"demo 1ms": {lifecycle(time.Hour, 0), `"1ms" is not a time`},
 		"demo 1h":  {lifecycle(0, 0), "demo has no time to live that could be extended: it stays until it is deleted"},
 		"demo 2h":  {lifecycle(0, time.Hour), "it ends when it has been idle for 60m; a job, or a shell in its controller pod, keeps it"},
-		"demo 60s": {lifecycle(time.Second, 0), "the time of demo was over 2m59s ago; 1m0s more is not enough"},
-		"demo":     {lifecycle(time.Hour, 0), "accepts 2 arg(s)"},
+		"demo 60s": {lifecycle(time.Second, 0), `the time of demo was over \d+m\w* ago; 1m0s more is not enough`},
+		"demo":     {lifecycle(time.Hour, 0), "accepts 2 arg"},
 	} {
 		t.Run(args, func(t *testing.T) {
 			w := clitest.New(t, nil, []runtime.Object{test.cluster})
-			assert.ErrorContains(t, clitest.Run(t, Command(w.Env), strings.Fields(args)...), test.want)
+			err := clitest.Run(t, Command(w.Env), strings.Fields(args)...)
+			require.Error(t, err)
+			assert.Regexp(t, test.want, err.Error())
 			assert.Equal(t, test.cluster.Spec, w.Get(t).Spec)
 		})
 	}

@@ -46,9 +46,10 @@ func Notice(cluster *v1alpha1.SlurmCluster, extend string) string {
 	if ends == nil {
 		return ""
 	}
-	left := Left(ends.Time)
-	if end := End(cluster); !end.IsZero() && !ends.Time.Before(end.Truncate(time.Second)) {
-		return fmt.Sprintf("ends in %s; %s gives it more time", left, extend)
+	end := End(cluster)
+	if !end.IsZero() && (cluster.Spec.Lifecycle.IdleTimeout == nil || !ends.Time.Before(end.Truncate(time.Second))) {
+		// After an extension, the status is older than the spec for a moment.
+		return fmt.Sprintf("ends in %s; %s gives it more time", Left(end), extend)
 	}
-	return fmt.Sprintf("ends in %s if it stays idle; a job, or a shell in its controller pod, keeps it", left)
+	return fmt.Sprintf("ends in %s if it stays idle; a job, or a shell in its controller pod, keeps it", Left(ends.Time))
 }

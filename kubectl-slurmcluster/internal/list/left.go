@@ -20,7 +20,7 @@ import (
 
 // times knows when clusters end. The API server's table cannot tell: it has columns for times in the past only.
 type times struct {
-	ctx   context.Context //nolint:containedctx // kubectl's printers hand none on
+	ctx   context.Context // kubectl's printers hand none on
 	env   *cli.Env
 	known map[types.NamespacedName]*metav1.Time
 	// watching is true when rows are printed as they change.

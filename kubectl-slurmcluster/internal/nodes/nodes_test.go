@@ -38,7 +38,7 @@ func pod(node string) *corev1.Pod {
 			ContainerStatuses: []corev1.ContainerStatus{{
 				Name: contract.ContainerSlurmd, Ready: true, RestartCount: 1,
 				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-					FinishedAt: clitest.Ago(10 * time.Minute), Reason: "Error", ExitCode: 2,
+					FinishedAt: clitest.Ago(11 * time.Minute), Reason: "Error", ExitCode: 2,
 					Message: "slurmd-shim: the memory limit is 100 MiB, and a node with less than 128 MiB could not run a job\n",
 				}},
 			}},

@@ -9,12 +9,14 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	clientexec "k8s.io/client-go/util/exec"
+	"k8s.io/klog/v2"
 	"k8s.io/streaming/pkg/httpstream"
 )
 
@@ -68,6 +70,8 @@ func (r *Remote) Run(ctx context.Context, target Target, command []string, strea
 	if err != nil {
 		return err
 	}
+	// What goes wrong is returned. client-go would log it, too: lines that a person who interrupts does not want to see.
+	ctx = klog.NewContext(ctx, logr.Discard())
 	return executor.StreamWithContext(ctx, remotecommand.StreamOptions{
 		Stdin: streams.In, Stdout: streams.Out, Stderr: streams.Err, Tty: streams.TTY, TerminalSizeQueue: streams.Sizes,
 	})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -99,12 +100,12 @@ func TestText(t *testing.T) {
 	}
 	for name, runner := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := world(t, runner)
-			cmd := Command(w.Env)
-			cmd.SetArgs([]string{"demo"})
-			require.NoError(t, cmd.Execute())
-			clitest.Golden(t, name+".txt", w.Out.String())
-			clitest.Fits(t, w.Out.String())
+			synctest.Test(t, func(t *testing.T) { // no time passes, however slow the machine
+				w := world(t, runner)
+				require.NoError(t, clitest.Run(t, Command(w.Env), "demo"))
+				clitest.Golden(t, name+".txt", w.Out.String())
+				clitest.Fits(t, w.Out.String())
+			})
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/output"
+	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/progress"
 )
 
 // interval is how long a report stays.
@@ -51,7 +52,7 @@ func show(ctx context.Context, env *cli.Env, name string, first bool, format *ou
 	case err != nil && (first || errors.Is(err, cli.ErrNotFound)):
 		return err
 	case printers.IsTerminal(env.Out) && !format.ForPrograms():
-		return redraw(env.Out, first, height(env.Out), textOr(r, err))
+		return redraw(env.Out, first, size(env.Out), textOr(r, err))
 	case err != nil:
 		_, err = io.WriteString(env.ErrOut, "error: "+err.Error()+"\n")
 		return err
@@ -78,23 +79,32 @@ func appendReport(env *cli.Env, r *report, first bool, format *output.Format) er
 
 // redraw writes over what is on the terminal line by line, so that nothing flickers. What has no room is left out: if it
 // made the terminal scroll, the top would be lost.
-func redraw(out io.Writer, first bool, lines int, text string) error {
+func redraw(out io.Writer, first bool, size term.TerminalSize, text string) error {
 	rows := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if lines > 1 && len(rows) > lines-1 {
-		rows = append(rows[:lines-2], "... the terminal has no room for more")
+	if height := int(size.Height); height > 1 && len(rows) > height-1 {
+		rows = append(rows[:height-2], "... the terminal has no room for more")
 	}
-	frame := topLeft + strings.Join(rows, clearLine+"\n") + clearLine + "\n" + clearBelow
+	var frame strings.Builder
 	if first {
-		frame = clearScreen + frame
+		frame.WriteString(clearScreen)
 	}
-	_, err := io.WriteString(out, frame)
+	frame.WriteString(topLeft)
+	for _, row := range rows {
+		if width := int(size.Width); width > 3 {
+			row = progress.Truncate(row, width)
+		}
+		// Behind a full line, the sequence would clear its last character.
+		frame.WriteString(clearLine + row + "\n")
+	}
+	frame.WriteString(clearBelow)
+	_, err := io.WriteString(out, frame.String())
 	return err
 }
 
-// height is how many lines a terminal has; 0: not known.
-func height(out io.Writer) int {
-	if size := (term.TTY{Out: out}).GetSize(); size != nil {
-		return int(size.Height)
+// size is that of a terminal; zeros: not known.
+func size(out io.Writer) term.TerminalSize {
+	if known := (term.TTY{Out: out}).GetSize(); known != nil {
+		return *known
 	}
-	return 0
+	return term.TerminalSize{}
 }

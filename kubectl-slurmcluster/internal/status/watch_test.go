@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/kubectl/pkg/util/term"
 
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
@@ -55,13 +56,19 @@ func TestWatchUntilDeleted(t *testing.T) {
 }
 
 func TestRedraw(t *testing.T) {
-	var out bytes.Buffer
-	require.NoError(t, redraw(&out, true, 0, "one\ntwo\n"))
-	assert.Equal(t, "\x1b[2J\x1b[Hone\x1b[K\ntwo\x1b[K\n\x1b[J", out.String())
-	out.Reset()
-	require.NoError(t, redraw(&out, false, 4, "one\ntwo\nthree\n"))
-	assert.Equal(t, "\x1b[Hone\x1b[K\ntwo\x1b[K\nthree\x1b[K\n\x1b[J", out.String())
-	out.Reset()
-	require.NoError(t, redraw(&out, false, 3, "one\ntwo\nthree\n"))
-	assert.Equal(t, "\x1b[Hone\x1b[K\n... the terminal has no room for more\x1b[K\n\x1b[J", out.String())
+	for name, test := range map[string]struct {
+		first      bool
+		size       term.TerminalSize
+		text, want string
+	}{
+		"first":     {true, term.TerminalSize{}, "one\ntwo\n", "\x1b[2J\x1b[H\x1b[Kone\n\x1b[Ktwo\n\x1b[J"},
+		"next":      {false, term.TerminalSize{Height: 4, Width: 80}, "one\ntwo\nthree\n", "\x1b[H\x1b[Kone\n\x1b[Ktwo\n\x1b[Kthree\n\x1b[J"},
+		"too many":  {false, term.TerminalSize{Height: 3, Width: 80}, "one\ntwo\nthree\n", "\x1b[H\x1b[Kone\n\x1b[K... the terminal has no room for more\n\x1b[J"},
+		"too wide":  {false, term.TerminalSize{Height: 3, Width: 8}, "123456789\n", "\x1b[H\x1b[K12345...\n\x1b[J"},
+		"just wide": {false, term.TerminalSize{Height: 3, Width: 9}, "123456789\n", "\x1b[H\x1b[K123456789\n\x1b[J"},
+	} {
+		var out bytes.Buffer
+		require.NoError(t, redraw(&out, test.first, test.size, test.text))
+		assert.Equal(t, test.want, out.String(), name)
+	}
 }
