@@ -214,13 +214,13 @@ func TestFollowArray(t *testing.T) {
 // The script that runs in the pod must print what comes late, and end with its standard input.
 func TestFollowScript(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "slurm-1.out")
+	require.NoError(t, os.WriteFile(file, []byte("early\n"), 0o600)) // it was found before it is followed
 	c := exec.CommandContext(t.Context(), "sh", "-c", follow, file)
 	gate, err := c.StdinPipe()
 	require.NoError(t, err)
 	var out bytes.Buffer
 	c.Stdout = &out
 	require.NoError(t, c.Start())
-	require.NoError(t, os.WriteFile(file, []byte("early\n"), 0o600))
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
 	_, err = f.WriteString("late\n")
