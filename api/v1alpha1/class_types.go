@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +42,19 @@ type SlurmClusterClassList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	// items are the classes.
 	Items []SlurmClusterClass `json:"items"`
+}
+
+// DefaultClass returns the class of clusters that name none, or nil: of several the newest, of those the first by name, as
+// Kubernetes does it with StorageClasses.
+func DefaultClass(all []SlurmClusterClass) *SlurmClusterClass {
+	var found *SlurmClusterClass
+	for i := range all {
+		k := &all[i]
+		if k.Spec.Default && (found == nil || cmp.Or(k.CreationTimestamp.Compare(found.CreationTimestamp.Time), cmp.Compare(found.Name, k.Name)) > 0) {
+			found = k
+		}
+	}
+	return found
 }
 
 // SlurmClusterClassSpec is what clusters of a class have and may have.

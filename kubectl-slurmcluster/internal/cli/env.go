@@ -37,7 +37,7 @@ type Env struct {
 	Flags *genericclioptions.ConfigFlags
 	// Clusters gives a client for the SlurmClusters of a namespace; "" is all namespaces.
 	Clusters func(namespace string) (Clusters, error)
-	// Classes lists the SlurmClusterClasses.
+	// Classes lists the SlurmClusterClasses. An operator of before them does not know the resource: not found.
 	Classes func(context.Context) ([]v1alpha1.SlurmClusterClass, error)
 	// Kube gives a client for Kubernetes' own objects.
 	Kube func() (kubernetes.Interface, error)
@@ -59,7 +59,7 @@ func New(streams genericiooptions.IOStreams) *Env {
 			}
 			list := &v1alpha1.SlurmClusterClassList{}
 			err = client.Get().Resource(ClassResource).Do(ctx).Into(list)
-			return list.Items, Explain(err)
+			return list.Items, err
 		},
 		Kube: func() (kubernetes.Interface, error) { return newKube(flags) },
 		Exec: func() (podexec.Runner, error) {

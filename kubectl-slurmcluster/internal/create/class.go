@@ -41,25 +41,20 @@ func (o *Options) consult(ctx context.Context) error {
 
 // class is the class of the cluster, nil if it has none.
 func (o *Options) class(all []v1alpha1.SlurmClusterClass) (*v1alpha1.SlurmClusterClass, error) {
+	if o.Class == "" {
+		return v1alpha1.DefaultClass(all), nil
+	}
 	names := make([]string, 0, len(all))
-	var found *v1alpha1.SlurmClusterClass
 	for i := range all {
-		k := &all[i]
-		names = append(names, k.Name)
-		switch {
-		case o.Class == "" && k.Spec.Default && (found == nil || found.CreationTimestamp.Before(&k.CreationTimestamp)):
-			found = k
-		case o.Class != "" && k.Name == o.Class:
-			found = k
+		if all[i].Name == o.Class {
+			return &all[i], nil
 		}
+		names = append(names, all[i].Name)
 	}
-	if found != nil || o.Class == "" {
-		return found, nil
-	}
-	slices.Sort(names)
 	if len(names) == 0 {
 		return nil, fmt.Errorf("--class %s: there are no SlurmClusterClasses; leave it out", o.Class)
 	}
+	slices.Sort(names)
 	return nil, fmt.Errorf("--class %s: there is no such SlurmClusterClass; choose one of %s", o.Class, strings.Join(names, ", "))
 }
 

@@ -74,7 +74,7 @@ func (o *options) run(ctx context.Context) error {
 
 // fields are the cluster's new time to live, counted from its creation.
 func (o *options) fields(cluster *v1alpha1.SlurmCluster) ([]change.Field, error) {
-	lifecycle := cluster.Spec.Lifecycle
+	lifecycle := lifetime.Of(cluster)
 	switch {
 	case lifecycle.TTL == nil && lifecycle.IdleTimeout != nil:
 		return nil, fmt.Errorf("%s has no time to live that could be extended: it ends when it has been idle for %s; "+
@@ -87,6 +87,9 @@ func (o *options) fields(cluster *v1alpha1.SlurmCluster) ([]change.Field, error)
 		return nil, fmt.Errorf("the time of %s was over %s ago; %s more is not enough",
 			o.name, duration.HumanDuration(time.Since(lifetime.End(cluster))), o.more)
 	}
+	if cluster.Spec.Lifecycle == (v1alpha1.LifecycleSpec{}) { // the ttl is the class's
+		return []change.Field{{Path: "/spec/lifecycle", Value: v1alpha1.LifecycleSpec{TTL: &metav1.Duration{Duration: ttl}}}}, nil
+	}
 	return []change.Field{{Path: "/spec/lifecycle/ttl", Value: metav1.Duration{Duration: ttl}}}, nil
 }
 
@@ -94,7 +97,7 @@ func (o *options) fields(cluster *v1alpha1.SlurmCluster) ([]change.Field, error)
 func sentence(cluster *v1alpha1.SlurmCluster) string {
 	end := lifetime.End(cluster)
 	text := fmt.Sprintf("%s ends in %s, on %s", cluster.Name, lifetime.Left(end), end.Local().Format(timeFormat))
-	if idle := cluster.Spec.Lifecycle.IdleTimeout; idle != nil {
+	if idle := lifetime.Of(cluster).IdleTimeout; idle != nil {
 		text += fmt.Sprintf(",\nor when it has been idle for %s", duration.HumanDuration(idle.Duration))
 	}
 	return text

@@ -2,6 +2,7 @@
 package lifetime
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -26,12 +27,23 @@ func Parse(text string) (time.Duration, error) {
 	return d, nil
 }
 
+// Of is the cluster's lifecycle, with what its class has decided where the cluster says nothing.
+func Of(cluster *v1alpha1.SlurmCluster) v1alpha1.LifecycleSpec {
+	lifecycle := cluster.Spec.Lifecycle
+	if granted := cluster.Status.Granted; granted != nil {
+		lifecycle.TTL = cmp.Or(lifecycle.TTL, granted.TTL)
+		lifecycle.IdleTimeout = cmp.Or(lifecycle.IdleTimeout, granted.IdleTimeout)
+	}
+	return lifecycle
+}
+
 // End is when the cluster's ttl is over, or zero.
 func End(cluster *v1alpha1.SlurmCluster) time.Time {
-	if cluster.Spec.Lifecycle.TTL == nil {
+	ttl := Of(cluster).TTL
+	if ttl == nil {
 		return time.Time{}
 	}
-	return cluster.CreationTimestamp.Add(cluster.Spec.Lifecycle.TTL.Duration)
+	return cluster.CreationTimestamp.Add(ttl.Duration)
 }
 
 // Left is how long there is until then, such as 3h12m.
@@ -47,7 +59,7 @@ func Notice(cluster *v1alpha1.SlurmCluster, extend string) string {
 		return ""
 	}
 	end := End(cluster)
-	if !end.IsZero() && (cluster.Spec.Lifecycle.IdleTimeout == nil || !ends.Time.Before(end.Truncate(time.Second))) {
+	if !end.IsZero() && (Of(cluster).IdleTimeout == nil || !ends.Time.Before(end.Truncate(time.Second))) {
 		// After an extension, the status is older than the spec for a moment.
 		return fmt.Sprintf("ends in %s; %s gives it more time", Left(end), extend)
 	}

@@ -49,3 +49,14 @@ func TestNotice(t *testing.T) {
 		assert.Equal(t, "0s", Left(time.Now().Add(-time.Hour)))
 	})
 }
+
+func TestOfClass(t *testing.T) {
+	hour, day := &metav1.Duration{Duration: time.Hour}, &metav1.Duration{Duration: 24 * time.Hour}
+	cluster := &v1alpha1.SlurmCluster{}
+	assert.Equal(t, v1alpha1.LifecycleSpec{}, Of(cluster))
+	cluster.Status.Granted = &v1alpha1.Granted{TTL: day, IdleTimeout: hour}
+	assert.Equal(t, v1alpha1.LifecycleSpec{TTL: day, IdleTimeout: hour}, Of(cluster), "what the class has decided")
+	cluster.Spec.Lifecycle.TTL = hour
+	assert.Equal(t, hour, Of(cluster).TTL)
+	assert.Equal(t, cluster.CreationTimestamp.Add(time.Hour), End(cluster))
+}

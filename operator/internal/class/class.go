@@ -21,27 +21,14 @@ func Of(c *v1alpha1.SlurmCluster, all []v1alpha1.SlurmClusterClass, exists bool)
 	case c.Status.Granted != nil:
 		name = c.Status.Granted.ClassName
 	case !exists:
-		name = defaultOf(all)
+		if class = v1alpha1.DefaultClass(all); class != nil {
+			return class.Name, class
+		}
 	}
 	if at := slices.IndexFunc(all, func(k v1alpha1.SlurmClusterClass) bool { return k.Name == name }); at >= 0 {
 		return name, &all[at]
 	}
 	return name, nil
-}
-
-// defaultOf is the name of the default class: of several the newest, as Kubernetes does it with StorageClasses.
-func defaultOf(all []v1alpha1.SlurmClusterClass) string {
-	var found *v1alpha1.SlurmClusterClass
-	for i := range all {
-		k := &all[i]
-		if k.Spec.Default && (found == nil || cmp.Or(k.CreationTimestamp.Compare(found.CreationTimestamp.Time), cmp.Compare(found.Name, k.Name)) > 0) {
-			found = k
-		}
-	}
-	if found == nil {
-		return ""
-	}
-	return found.Name
 }
 
 // Complete fills in what the owner of a cluster has left to its class.

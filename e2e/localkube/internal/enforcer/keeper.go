@@ -47,8 +47,12 @@ func (k keeper) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-k.changed:
-			time.Sleep(debounce)
-			k.changed.lower()
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(debounce):
+				k.changed.lower()
+			}
 		case <-ticker.C:
 			applied = nil
 		}
