@@ -5,6 +5,7 @@ package suite
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +76,23 @@ func resourceVersions(c *harness.Cluster) map[string]string {
 	return versions
 }
 
+// settledVersions are the resourceVersions once the operator has written all that it has to say of what just happened.
+func settledVersions(c *harness.Cluster) map[string]string {
+	c.Helper()
+	const quiet = 2 * time.Second
+	versions, since := resourceVersions(c), time.Now()
+	c.Eventually(harness.Patience, "nothing is written any more", func() error {
+		if now := resourceVersions(c); !maps.Equal(versions, now) {
+			versions, since = now, time.Now()
+		}
+		if time.Since(since) < quiet {
+			return errors.New("something was written")
+		}
+		return nil
+	})
+	return versions
+}
+
 // lastWriter is who wrote an object last, and when.
 func lastWriter(o client.Object) string {
 	var last metav1.ManagedFieldsEntry
@@ -93,7 +111,7 @@ func TestOperatorKilled(t *testing.T) {
 	steady := e.Start("steady", nodes(1))
 	id := steady.Submit("exec sleep 600")
 	steady.Await("a job running", func(o *v1alpha1.SlurmCluster) bool { return o.Status.Jobs.Running == 1 })
-	versions := resourceVersions(steady)
+	versions := settledVersions(steady)
 	starting := e.Create("starting")
 	pod := e.Operator()
 	e.KillIn(pod, pod.Spec.Containers[0].Name, "operator")
