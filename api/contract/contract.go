@@ -171,6 +171,8 @@ type AgentConfig struct {
 	RejectedHash string `json:"rejectedHash,omitempty"`
 	// Reason says in a sentence why RejectedHash was not applied.
 	Reason string `json:"reason,omitempty"`
+	// KeyHash is the KeyHash of the key of auth/slurm that slurmctld uses; empty if the cluster has a munged.
+	KeyHash string `json:"keyHash,omitempty"`
 }
 
 // Users of the images. Every daemon of a SingleUser cluster runs as UserID; slurmrestd refuses to run
@@ -210,6 +212,8 @@ const (
 	// RunDir is a writable in-memory volume of the pod's main container, where Slurm's tools look for a
 	// configuration that slurmd fetched (RunDir/conf).
 	RunDir = "/run/slurm"
+	// SlurmctldRunDir is where slurmctld puts the socket of auth/slurm: RunDir's volume, mounted once more.
+	SlurmctldRunDir = "/run/slurmctld"
 	// PowerProgram is slurm.conf's ResumeProgram and SuspendProgram: a link to slurmd-shim.
 	PowerProgram = RunDir + "/slurmcluster-power"
 	// PrologProgram is slurm.conf's PrologSlurmctld where nodes are switched on and off: another such link.
@@ -235,6 +239,8 @@ const (
 const (
 	KeyMunge = "munge.key"
 	KeyJWT   = "jwt_hs256.key"
+	// KeySlurm is the key of auth/slurm.
+	KeySlurm = "slurm.key"
 )
 
 // Files of a cluster's ConfigMap. FileSlurmConfLocal is slurm.conf for clients in the controller pod.

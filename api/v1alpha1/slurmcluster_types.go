@@ -58,11 +58,16 @@ type Tenancy string
 const TenancySingleUser Tenancy = "SingleUser"
 
 // AuthType says how Slurm's daemons and clients know each other.
-// +kubebuilder:validation:Enum=Munge
+// +kubebuilder:validation:Enum=Munge;Slurm
 type AuthType string
 
-// AuthMunge is Slurm's auth/munge, with a munged in each pod.
-const AuthMunge AuthType = "Munge"
+const (
+	// AuthMunge is Slurm's auth/munge, with a munged in each pod. Jobs cannot read its key.
+	AuthMunge AuthType = "Munge"
+	// AuthSlurm is Slurm's own auth/slurm, which needs no other daemon. slurmd holds the cluster's key itself, and its jobs,
+	// which run as the same user, can read it.
+	AuthSlurm AuthType = "Slurm"
+)
 
 // SlurmClusterSpec is the cluster that is wanted.
 //
@@ -70,6 +75,7 @@ const AuthMunge AuthType = "Munge"
 // +kubebuilder:validation:XValidation:rule="!has(self.partitions) || self.partitions.filter(p, has(p.default) && p.default).size() <= 1",message="only one partition can be the default"
 // +kubebuilder:validation:XValidation:rule="has(self.controller) && has(self.controller.storage) ? has(oldSelf.controller) && has(oldSelf.controller.storage) : !(has(oldSelf.controller) && has(oldSelf.controller.storage))",message="spec.controller.storage cannot be added or removed later, because the queue would be lost; create a new cluster"
 // +kubebuilder:validation:XValidation:rule="!has(self.home) || !has(self.volumes) || self.volumes.all(v, v.name != 'home' && v.mountPath != '/home/user')",message="spec.home is mounted at /home/user and called home; no volume can be, too"
+// +kubebuilder:validation:XValidation:rule="self.auth.type != 'Slurm' || !has(self.network) || !has(self.network.isolation) || self.network.isolation == 'Isolated'",message="spec.auth.type: Slurm needs spec.network.isolation: Isolated, because jobs can read the key that opens the cluster; isolate it, or take auth.type: Munge"
 type SlurmClusterSpec struct {
 	// className is the SlurmClusterClass, which decides what the cluster may have and has where this spec says nothing.
 	// Default: the default class, if there is one.
@@ -96,7 +102,8 @@ type SlurmClusterSpec struct {
 	// +kubebuilder:default=SingleUser
 	Tenancy Tenancy `json:"tenancy,omitempty"`
 
-	// auth says how daemons and clients know each other.
+	// auth says how daemons and clients know each other. Munge: by a munged beside each daemon. Slurm: by Slurm's own
+	// auth/slurm, with one container less in each pod and a key that jobs can read.
 	// +optional
 	// +kubebuilder:default={type: Munge}
 	Auth AuthSpec `json:"auth,omitzero"`

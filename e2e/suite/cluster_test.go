@@ -13,6 +13,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -106,7 +108,8 @@ func leftovers(c *harness.Cluster) []string {
 	var names []string
 	for _, list := range []client.ObjectList{
 		&corev1.PodList{}, &corev1.SecretList{}, &corev1.ServiceList{}, &corev1.ConfigMapList{},
-		&corev1.PersistentVolumeClaimList{}, &appsv1.StatefulSetList{}, &v1alpha1.SlurmClusterList{},
+		&corev1.PersistentVolumeClaimList{}, &appsv1.StatefulSetList{}, &policyv1.PodDisruptionBudgetList{},
+		&networkingv1.NetworkPolicyList{}, &v1alpha1.SlurmClusterList{},
 	} {
 		require.NoError(c, c.List(c.Ctx, list, client.InNamespace(c.Namespace)))
 		require.NoError(c, eachItem(list, func(o client.Object) {

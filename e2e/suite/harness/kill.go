@@ -118,7 +118,9 @@ func processes(container, program string) ([]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("looking for processes: %w", err)
 		}
-		if program == "" || strings.TrimSpace(string(name)) == program {
+		// Debian's programs are alternatives called slurmctld-wlm and so on; slurmctld is known by that name after it has
+		// started itself anew for a configuration.
+		if program == "" || strings.TrimSuffix(strings.TrimSpace(string(name)), "-wlm") == program {
 			pids = append(pids, pid)
 		}
 	}

@@ -41,6 +41,17 @@ func Connect() (*Kube, error) {
 		return nil, fmt.Errorf("finding a Kubernetes: %w; set KUBECONFIG, or start one with 'make cluster-up'", err)
 	}
 	c.QPS = -1 // a limit in the client would only be measured with the rest
+	return connect(c)
+}
+
+// As is the same Kubernetes for another user.
+func (k *Kube) As(user string, groups ...string) (*Kube, error) {
+	c := rest.CopyConfig(k.config)
+	c.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
+	return connect(c)
+}
+
+func connect(c *rest.Config) (*Kube, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {

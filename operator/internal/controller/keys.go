@@ -33,7 +33,7 @@ func (s *scope) ensureKeys(ctx context.Context) error {
 	case apierrors.IsNotFound(err):
 		keys := s.memory.keys
 		if keys == nil || rotation != "" && rotation != s.memory.keyRotation {
-			keys = desired.NewKeys()
+			keys = desired.NewKeys(s.cluster.Spec.Auth.Type)
 		}
 		if err := s.writer.Apply(ctx, s.cluster, desired.Secret(s.want, keys), secret); err != nil {
 			return err
@@ -44,7 +44,7 @@ func (s *scope) ensureKeys(ctx context.Context) error {
 		// Apply finds the conflict and says it.
 		return s.writer.Apply(ctx, s.cluster, desired.Secret(s.want, nil), secret)
 	case rotation != "" && rotation != secret.Annotations[contract.AnnotationRotateKeys]:
-		if err := s.writer.Apply(ctx, s.cluster, desired.Secret(s.want, desired.NewKeys()), secret); err != nil {
+		if err := s.writer.Apply(ctx, s.cluster, desired.Secret(s.want, desired.NewKeys(s.cluster.Spec.Auth.Type)), secret); err != nil {
 			return err
 		}
 		s.log(ctx).Info("The cluster gets new keys", "rotation", rotation)

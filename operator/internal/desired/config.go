@@ -31,6 +31,7 @@ func ConfigFiles(c Cluster) (map[string]string, error) {
 		MaxNodes:       maxNodes(spec.NodeSets),
 		NodeSets:       nodeSets(spec.NodeSets),
 		Partitions:     partitions(spec.Partitions),
+		OwnAuth:        c.ownAuth(),
 		GresTypes:      gresTypes(c),
 		ResumeSeconds:  resumeSeconds(spec.NodeSets),
 		Config:         config,

@@ -20,7 +20,7 @@ const StateVolume = "state"
 // controllerGrace is how long slurmctld may take to save its state, in seconds; it needs about three.
 const controllerGrace = 30
 
-// Controller runs slurmctld, with munged and slurmrestd beside it. Its pod is replaced by the operator and
+// Controller runs slurmctld, with slurmrestd and, unless it needs none, munged beside it. Its pod is replaced by the operator and
 // not by the StatefulSet (OnDelete), because without a volume the queue is lost with the pod.
 func Controller(c Cluster) *appsv1ac.StatefulSetApplyConfiguration {
 	spec := c.Object.Spec.Controller
@@ -57,6 +57,7 @@ func controllerPodSpec(c Cluster) *corev1ac.PodSpecApplyConfiguration {
 		WithTerminationGracePeriodSeconds(controllerGrace).
 		WithContainers(slurmctld(c), slurmrestd(c)).
 		WithVolumes(
+			keysVolume(c),
 			memoryVolume("config"),
 			tmpVolume(nil),
 			corev1ac.Volume().WithName("wanted-config").WithConfigMap(
@@ -69,7 +70,7 @@ func controllerPodSpec(c Cluster) *corev1ac.PodSpecApplyConfiguration {
 }
 
 func slurmctld(c Cluster) *corev1ac.ContainerApplyConfiguration {
-	return container(c, c.controllerImage(), contract.ContainerSlurmctld, "slurmctld").
+	ac := container(c, c.controllerImage(), contract.ContainerSlurmctld, append([]string{"slurmctld"}, sackKey(c)...)...).
 		WithWorkingDir(contract.HomeDir).
 		WithPorts(
 			corev1ac.ContainerPort().WithName("slurmctld").WithContainerPort(contract.PortSlurmctld),
@@ -88,6 +89,10 @@ func slurmctld(c Cluster) *corev1ac.ContainerApplyConfiguration {
 			mount("config", contract.ConfigDir),
 			mount("wanted-config", contract.ServedConfigDir),
 			mount(StateVolume, contract.StateDir))
+	if c.ownAuth() {
+		ac.WithVolumeMounts(mount("run", contract.SlurmctldRunDir))
+	}
+	return ac
 }
 
 func slurmrestd(c Cluster) *corev1ac.ContainerApplyConfiguration {

@@ -79,7 +79,9 @@ func full() Cluster {
 
 func TestObjects(t *testing.T) {
 	keys := map[string][]byte{contract.KeyMunge: []byte("m"), contract.KeyJWT: []byte("j")}
-	for name, c := range map[string]Cluster{"small": small(), "full": full()} {
+	sack := small()
+	sack.Object.Spec.Auth.Type = v1alpha1.AuthSlurm
+	for name, c := range map[string]Cluster{"small": small(), "full": full(), "auth-slurm": sack} {
 		files, err := ConfigFiles(c)
 		require.NoError(t, err)
 		for kind, object := range map[string]any{
@@ -105,10 +107,15 @@ func TestObjects(t *testing.T) {
 
 // Two clusters never share a key, and no key is guessable from another.
 func TestNewKeys(t *testing.T) {
-	a, b := NewKeys(), NewKeys()
+	a, b := NewKeys(v1alpha1.AuthMunge), NewKeys(v1alpha1.AuthMunge)
 	assert.Len(t, a[contract.KeyMunge], mungeKeyBytes)
-	assert.Len(t, a[contract.KeyJWT], jwtKeyBytes)
+	assert.Len(t, a[contract.KeyJWT], hs256KeyBytes)
+	assert.Len(t, a, 2)
 	assert.NotEqual(t, a, b)
+	sack := NewKeys(v1alpha1.AuthSlurm)
+	assert.Len(t, sack[contract.KeySlurm], hs256KeyBytes)
+	assert.NotEqual(t, sack[contract.KeySlurm], sack[contract.KeyJWT])
+	assert.Len(t, sack, 2)
 }
 
 func TestTemplateHash(t *testing.T) {

@@ -30,13 +30,10 @@ func podSpec(c Cluster, image string, t v1alpha1.PodTemplate) *corev1ac.PodSpecA
 			WithFSGroupChangePolicy(corev1.FSGroupChangeOnRootMismatch).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
 		WithSubdomain(c.NodesServiceName()).
-		WithInitContainers(munged(c, image)).
-		WithVolumes(
-			memoryVolume("shared"),
-			memoryVolume("run"),
-			corev1ac.Volume().WithName("keys").WithSecret(
-				corev1ac.SecretVolumeSource().WithSecretName(c.SecretName()).WithDefaultMode(0o440)),
-		)
+		WithVolumes(memoryVolume("run"))
+	if !c.ownAuth() {
+		spec.WithInitContainers(munged(c, image)).WithVolumes(memoryVolume("shared"))
+	}
 	if len(t.NodeSelector) > 0 {
 		spec.WithNodeSelector(t.NodeSelector)
 	}
@@ -48,6 +45,26 @@ func podSpec(c Cluster, image string, t v1alpha1.PodTemplate) *corev1ac.PodSpecA
 	}
 	withUserVolumes(spec, c.Object.Spec.Volumes)
 	return spec
+}
+
+// ownAuth tells whether Slurm's daemons know each other without munged.
+func (c Cluster) ownAuth() bool { return c.Object.Spec.Auth.Type == v1alpha1.AuthSlurm }
+
+// sackKey is how the shim is told the key of auth/slurm.
+func sackKey(c Cluster) []string {
+	if !c.ownAuth() {
+		return nil
+	}
+	return []string{"--sack-key=" + contract.KeyDir + "/" + contract.KeySlurm}
+}
+
+// keysVolume holds the named keys of the cluster's Secret, or all.
+func keysVolume(c Cluster, keys ...string) *corev1ac.VolumeApplyConfiguration {
+	source := corev1ac.SecretVolumeSource().WithSecretName(c.SecretName()).WithDefaultMode(0o440)
+	for _, key := range keys {
+		source.WithItems(corev1ac.KeyToPath().WithKey(key).WithPath(key))
+	}
+	return corev1ac.Volume().WithName("keys").WithSecret(source)
 }
 
 // munged is a native sidecar: it is there before its clients and after them. That costs no time, because
@@ -78,10 +95,10 @@ func container(c Cluster, image, name string, args ...string) *corev1ac.Containe
 
 // mainMounts are what a container that runs a Slurm daemon mounts.
 func mainMounts(c Cluster) []*corev1ac.VolumeMountApplyConfiguration {
-	list := []*corev1ac.VolumeMountApplyConfiguration{
+	list := []*corev1ac.VolumeMountApplyConfiguration{mount("run", contract.RunDir)}
+	if !c.ownAuth() {
 		// Read-only, so that a job cannot put a socket of its own in the place of munged's.
-		mount("shared", contract.SharedDir).WithReadOnly(true),
-		mount("run", contract.RunDir),
+		list = append(list, mount("shared", contract.SharedDir).WithReadOnly(true))
 	}
 	if !mounted(c.Object.Spec.Volumes, tmpDir) {
 		list = append(list, mount("tmp", tmpDir))

@@ -17,7 +17,7 @@ import (
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 )
 
-// SlurmdPod is a node: slurmd with munged beside it.
+// SlurmdPod is a node: slurmd, with munged beside it unless it needs none.
 func SlurmdPod(c Cluster, set v1alpha1.NodeSet, index int) *corev1ac.PodApplyConfiguration {
 	node := NodeName(set.Name, index)
 	annotations := map[string]string{
@@ -58,6 +58,11 @@ func slurmdPodSpec(c Cluster, set v1alpha1.NodeSet) *corev1ac.PodSpecApplyConfig
 		WithTerminationGracePeriodSeconds(grace(set)).
 		WithContainers(slurmd(c, set)).
 		WithVolumes(diskVolume("spool"), tmpVolume(set.Resources.Tmp))
+	if c.ownAuth() {
+		spec.WithVolumes(keysVolume(c, contract.KeySlurm)) // jobs can read this one, and are to read no other
+	} else {
+		spec.WithVolumes(keysVolume(c))
+	}
 	if set.RuntimeClassName != "" {
 		spec.WithRuntimeClassName(set.RuntimeClassName)
 	}
@@ -102,7 +107,7 @@ func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfigurati
 		corev1.ResourceMemory: set.Resources.Memory,
 	}
 	addDevices(limits, set)
-	return container(c, c.nodeImage(), contract.ContainerSlurmd, slurmdArgs(set)...).
+	ac := container(c, c.nodeImage(), contract.ContainerSlurmd, append(slurmdArgs(set), sackKey(c)...)...).
 		WithWorkingDir(contract.HomeDir).
 		WithPorts(corev1ac.ContainerPort().WithName("slurmd").WithContainerPort(contract.PortSlurmd)).
 		WithEnv(
@@ -115,6 +120,10 @@ func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfigurati
 			corev1ac.ExecAction().WithCommand(shimProgram, "drain")))).
 		WithVolumeMounts(mainMounts(c)...).
 		WithVolumeMounts(mount("spool", contract.SpoolDir))
+	if c.ownAuth() {
+		ac.WithVolumeMounts(mount("keys", contract.KeyDir))
+	}
+	return ac
 }
 
 func slurmdArgs(set v1alpha1.NodeSet) []string {

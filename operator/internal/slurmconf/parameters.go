@@ -26,7 +26,7 @@ var known = func() map[string]string {
 
 // owned are the parameters that decide how the cluster is built.
 func owned(c Cluster, address string) []parameter {
-	return append(powerSaving(c), []parameter{
+	return append(append(powerSaving(c), authentication(c)...), []parameter{
 		{"ClusterName", c.Name},
 		{"SlurmctldHost", fmt.Sprintf("%s(%s)", c.ControllerHost, address)},
 		{"SlurmUser", contract.UserName},
@@ -34,7 +34,6 @@ func owned(c Cluster, address string) []parameter {
 		{"SlurmctldPort", fmt.Sprint(contract.PortSlurmctld)},
 		{"SlurmdPort", fmt.Sprint(contract.PortSlurmd)},
 		{"SrunPortRange", fmt.Sprintf("%d-%d", contract.PortSrunFirst, contract.PortSrunLast)},
-		{"AuthType", "auth/munge"},
 		{"AuthAltTypes", "auth/jwt"},
 		{"AuthAltParameters", "jwt_key=" + contract.JWTKeyPath},
 		// A job whose node was lost is requeued, and then waits until its credential has expired: 120 s by
@@ -52,6 +51,14 @@ func owned(c Cluster, address string) []parameter {
 		// Nodes have no names that DNS must know, so slurmds do not forward messages to each other.
 		{"TreeWidth", "65533"},
 	}...)
+}
+
+// authentication is how daemons and clients know each other. What signs the credentials of jobs goes with it.
+func authentication(c Cluster) []parameter {
+	if c.OwnAuth {
+		return []parameter{{"AuthType", "auth/slurm"}, {"CredType", "cred/slurm"}}
+	}
+	return []parameter{{"AuthType", "auth/munge"}}
 }
 
 // powerSaving lets Slurm's scheduler power nodes up. When to power them down, the operator decides for each node set, so

@@ -26,6 +26,8 @@ type Cluster struct {
 	NodeSets []NodeSet
 	// Partitions are the queues, at least one.
 	Partitions []Partition
+	// OwnAuth tells that daemons know each other by Slurm's own auth/slurm, not by munge.
+	OwnAuth bool
 	// GresTypes are the names of the nodes' generic resources.
 	GresTypes []string
 	// ResumeSeconds is how long a node that Slurm powers up may take until it registers; 0 if there are none such.

@@ -34,7 +34,8 @@ type Agent struct {
 	NodeConf, GresConf string
 	// JWTKey and JWTCopy are the mounted key and where slurmctld finds its own copy.
 	JWTKey, JWTCopy string
-	// MungeSocket is waited for before slurmctld starts.
+	// Sack is slurmctld's own authentication; where there is none, MungeSocket is waited for before slurmctld starts.
+	Sack        launch.Sack
 	MungeSocket string
 	// Listen is the address of the HTTP server.
 	Listen string
@@ -69,6 +70,8 @@ type Agent struct {
 	current, previous staged
 	changedAt         time.Time
 
+	// keyHash is that of the key of auth/slurm with which slurmctld was started.
+	keyHash   string
 	recountAt <-chan time.Time
 	// nudged tells that slurmctld has been told to read its configuration for the sake of jobs that did not end.
 	nudged bool
@@ -85,7 +88,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.prepare(ctx); err != nil {
 		return err
 	}
-	if err := launch.WaitFor(ctx, a.Log, "munged", "unix", a.MungeSocket); err != nil {
+	if err := a.Sack.Ready(ctx, a.Log, a.MungeSocket); err != nil {
 		return err
 	}
 	changes, stopWatching := watch.Dirs(a.Log, a.PollEvery, a.Source, filepath.Dir(a.JWTKey))
@@ -169,8 +172,14 @@ func (a *Agent) prepare(ctx context.Context) error {
 func (a *Agent) start() (*child, error) {
 	a.nudged = false
 	a.recountLater()
+	hash, err := a.Sack.Hash()
+	if err != nil {
+		return nil, err
+	}
+	a.keyHash = hash
+	a.setStatus(a.Status())
 	argv := append(append([]string{}, a.Slurmctld...), "-D", "-f", filepath.Join(a.served(), contract.FileSlurmConf))
-	return startChild(argv, launch.Env())
+	return startChild(argv, launch.Env(a.Sack.Env()...))
 }
 
 // ended makes slurmctld's status the agent's own.

@@ -99,6 +99,7 @@ func (a *Agent) setStatus(s contract.AgentConfig) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.status = s
+	a.status.KeyHash = a.keyHash
 }
 
 // restart starts slurmctld anew when the mounted key for tokens is another, because slurmctld reads it once. It returns
@@ -122,8 +123,8 @@ func (a *Agent) restart(ctx context.Context, c *child) (*child, error) {
 	st := a.Status()
 	st.AppliedBy = contract.AppliedByRestart
 	a.setStatus(st)
-	// munged is started anew, too.
-	if err := launch.WaitFor(ctx, a.Log, "munged", "unix", a.MungeSocket); err != nil {
+	// A munged is started anew, too.
+	if err := a.Sack.Ready(ctx, a.Log, a.MungeSocket); err != nil {
 		return nil, err
 	}
 	return a.start()

@@ -39,7 +39,8 @@ func (a *app) munged() *cobra.Command {
 }
 
 func (a *app) slurmctld() *cobra.Command {
-	return &cobra.Command{
+	var sack launch.Sack
+	c := &cobra.Command{
 		Use: "slurmctld", Args: cobra.NoArgs,
 		Short: "Run slurmctld and hand it every change of the mounted configuration that Slurm accepts",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -52,6 +53,7 @@ func (a *app) slurmctld() *cobra.Command {
 				GresConf:    contract.GresConf,
 				JWTKey:      filepath.Join(contract.KeyDir, contract.KeyJWT),
 				JWTCopy:     contract.JWTKeyPath,
+				Sack:        sack,
 				MungeSocket: contract.MungeSocket,
 				Listen:      fmt.Sprintf(":%d", contract.PortAgent),
 				Proc:        "/proc",
@@ -74,6 +76,13 @@ func (a *app) slurmctld() *cobra.Command {
 			return err
 		},
 	}
+	sackFlag(c, &sack)
+	return c
+}
+
+// sackFlag takes the key of auth/slurm.
+func sackFlag(c *cobra.Command, sack *launch.Sack) {
+	c.Flags().StringVar(&sack.Key, "sack-key", "", "`FILE` with the key of auth/slurm; default: there is a munged")
 }
 
 func (a *app) slurmrestd() *cobra.Command {

@@ -3,9 +3,11 @@ package cmd
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"runtime/debug"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/limits"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/nodeconf"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/rekey"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/scontrol"
 )
 
@@ -24,6 +27,9 @@ type followed struct {
 	Registered nodeconf.Node
 	// Options are those that it was derived with.
 	Options nodeconf.Options
+	// Sack is slurmd's own authentication, and KeyHash names the key with which it is started.
+	Sack    launch.Sack
+	KeyHash string
 }
 
 // startFollower starts the command follow beside this process, which will be slurmd.
@@ -46,11 +52,17 @@ func startFollower(what followed) error {
 	return nil
 }
 
+// agentURL is where slurmctld's agent answers, which is where slurmctld is.
+func agentURL() string {
+	host, _, _ := net.SplitHostPort(os.Getenv(contract.EnvController)) // slurmd was started with it
+	return "http://" + net.JoinHostPort(host, strconv.Itoa(contract.PortAgent))
+}
+
 // follow is the process beside slurmd, its parent.
 func (a *app) follow() *cobra.Command {
 	return &cobra.Command{
 		Use: "follow NODE", Args: cobra.ExactArgs(1), Hidden: true,
-		Short: "Let the node follow its container when that is resized in place",
+		Short: "Let the node follow its container when that is resized in place, and the cluster when its key changes",
 		RunE: func(c *cobra.Command, args []string) error {
 			var what followed
 			if err := json.Unmarshal([]byte(args[0]), &what); err != nil {
@@ -77,6 +89,11 @@ func (a *app) follow() *cobra.Command {
 					return err
 				}
 				return launch.SlurmdProgram.Resize(slurmd, conf)
+			}
+			if what.Sack.Key != "" {
+				keys := rekey.Rekeyer{Sack: what.Sack, Used: what.KeyHash, Agent: agentURL(), Log: a.log,
+					Restart: func() error { return launch.Restart(slurmd) }}
+				go keys.Run(c.Context())
 			}
 			debug.FreeOSMemory()
 			f.Run(c.Context())

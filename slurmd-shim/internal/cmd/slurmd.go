@@ -17,20 +17,22 @@ import (
 
 func (a *app) slurmd() *cobra.Command {
 	var o nodeconf.Options
+	var sack launch.Sack
 	var cloud bool
 	c := &cobra.Command{
 		Use:   "slurmd [flags] [-- slurmd arguments]",
 		Short: "Tell slurmd what this container may use, wait for slurmctld and become slurmd",
 		Long: "Reads CPU quota, cpuset and memory limit and the machine's shape, and registers a dynamic node with them.\n" +
 			"Reads " + contract.EnvController + " (host:port of slurmctld) and " + contract.EnvNodeFeatures + " (comma-separated).",
-		RunE: a.daemon(func(c *cobra.Command, extra []string) error { return a.runSlurmd(c, o, cloud, extra) }),
+		RunE: a.daemon(func(c *cobra.Command, extra []string) error { return a.runSlurmd(c, o, sack, cloud, extra) }),
 	}
 	nodeFlags(c, &o)
+	sackFlag(c, &sack)
 	c.Flags().BoolVar(&cloud, "cloud", false, "Slurm knows the node already and powers it up")
 	return c
 }
 
-func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, cloud bool, extra []string) error {
+func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, sack launch.Sack, cloud bool, extra []string) error {
 	found, err := look(limits.Options{Root: "/"}, o)
 	if err != nil {
 		return err
@@ -59,7 +61,7 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, cloud bool, extra 
 	if err := launch.LinkConf(spool, filepath.Join(contract.RunDir, "conf")); err != nil {
 		return err
 	}
-	if err := launch.WaitFor(c.Context(), a.log, "munged", "unix", contract.MungeSocket); err != nil {
+	if err := sack.Ready(c.Context(), a.log, contract.MungeSocket); err != nil {
 		return err
 	}
 	if err := launch.WaitFor(c.Context(), a.log, "slurmctld", "tcp", s.Controller); err != nil {
@@ -68,10 +70,14 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, cloud bool, extra 
 	if err := launch.SlurmdProgram.Prepare(); err != nil {
 		return err
 	}
-	if err := startFollower(followed{found.Node, o}); err != nil {
+	hash, err := sack.Hash()
+	if err != nil {
 		return err
 	}
-	return launch.SlurmdProgram.Become(argv, launch.Env())
+	if err := startFollower(followed{found.Node, o, sack, hash}); err != nil {
+		return err
+	}
+	return launch.SlurmdProgram.Become(argv, launch.Env(sack.Env()...))
 }
 
 func slurmdOf(host string, n nodeconf.Node) launch.Slurmd {

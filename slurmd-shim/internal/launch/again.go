@@ -98,6 +98,11 @@ func (p Program) Resize(pid int, conf string) error {
 	if err := WriteFile(p.Conf, []byte(conf+"\n"), 0o600); err != nil {
 		return err
 	}
+	return Restart(pid)
+}
+
+// Restart lets the slurmd of a process id start itself anew as it is.
+func Restart(pid int) error {
 	if err := syscall.Kill(pid, syscall.SIGHUP); err != nil {
 		return fmt.Errorf("start slurmd anew: %w", err)
 	}
