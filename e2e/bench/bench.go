@@ -64,6 +64,10 @@ func newBench(ctx context.Context, image, only string) (*bench, error) {
 		{name: "g", title: "a job in a cluster without nodes, until it runs", prepare: b.createEmpty, start: b.fromZero, remove: b.deleteCluster},
 		{name: "h", title: "the job of a killed node, until it runs again", prepare: b.createBusy, start: b.again, remove: b.deleteCluster},
 		{name: "e", title: "the same in two bare pods", prepare: b.startPair, start: b.busyPods, remove: b.deletePair},
+		{name: "i", title: "kubectl create slurmcluster --class --wait", prepare: b.createClass, start: b.createOfClass, remove: b.deleteOfClass},
+		{name: "j", title: "20 clusters of one node at once, to the last first job", start: b.createCrowd, remove: b.deleteCrowd},
+		{name: "k", title: "40 bare pods of two containers at once to Ready", start: b.barePods, remove: b.deleteBarePods},
+		{name: "l", title: "kubectl slurmcluster delete of an idle cluster", prepare: b.createIdle, start: b.deleteCluster, remove: b.deleteClass},
 	}
 	if only != "" {
 		b.ways = slices.DeleteFunc(b.ways, func(w *way) bool { return !strings.Contains(only, w.name) })

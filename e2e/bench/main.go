@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -38,7 +39,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	if err = b.measure(ctx, o.runs); err == nil && o.only == "" {
-		err = b.scaleOften(ctx, os.Stdout)
+		err = errors.Join(b.scaleOften(ctx, os.Stdout), b.memory(ctx, os.Stdout))
 	}
 	if removeErr := b.remove(context.WithoutCancel(ctx)); err == nil {
 		err = removeErr

@@ -15,13 +15,13 @@ import (
 var bars = []struct {
 	over, under string
 	most        float64
-}{{"a", "b", 1.3}, {"a", "c", 3}, {"d", "e", 1.05}, {"f", "c", 1.5}}
+}{{"a", "b", 1.3}, {"a", "c", 3}, {"d", "e", 1.05}, {"f", "c", 1.5}, {"i", "c", 2.5}, {"j", "k", 1.5}}
 
 // limits are the times to stay below, in seconds, less those of another way where that is not ours.
 var limits = []struct {
 	what, less string
 	most       float64
-}{{"g", "", 5}, {"g", "c", 2}, {"h", "", 10}}
+}{{"g", "", 5}, {"g", "c", 2}, {"h", "", 10}, {"l", "", 3}}
 
 // print writes the figures, their ratios and what they were measured on.
 func (b *bench) print(ctx context.Context, out io.Writer, runs int) error {
