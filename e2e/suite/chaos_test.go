@@ -166,7 +166,13 @@ func (c *chaos) disturb() {
 			c.suddenly(func() { c.kill(controller, contract.ContainerSlurmctld, "slurmctld") })
 		}},
 		{"kill slurmrestd", func() { c.kill(controller, contract.ContainerSlurmrestd, "slurmrestd") }},
-		{"kill munged of " + pod.Name, func() { c.kill(pod.Name, contract.ContainerMunged, "munged") }},
+		{"kill munged of " + pod.Name, func() {
+			container := contract.ContainerMunged
+			if pod.Name == controller {
+				container = contract.ContainerSlurmctld
+			}
+			c.kill(pod.Name, container, "munged")
+		}},
 		{"delete pod " + pod.Name, func() { c.remove(&pod, 30) }},
 		{"delete pod " + pod.Name + " at once", func() {
 			if pod.Name != controller {

@@ -28,7 +28,7 @@ func TestHeal(t *testing.T) {
 	for name, victim := range map[string]struct{ pod, container, program string }{
 		"slurmctld":               {"controller-0", contract.ContainerSlurmctld, "slurmctld"},
 		"shim before slurmctld":   {"controller-0", contract.ContainerSlurmctld, "slurmd-shim"},
-		"munged of slurmctld":     {"controller-0", contract.ContainerMunged, "munged"},
+		"munged of slurmctld":     {"controller-0", contract.ContainerSlurmctld, "munged"},
 		"slurmrestd":              {"controller-0", contract.ContainerSlurmrestd, "slurmrestd"},
 		"slurmd":                  {"cpu-0", contract.ContainerSlurmd, "slurmd"},
 		"munged of a slurmd":      {"cpu-0", contract.ContainerMunged, "munged"},
@@ -42,7 +42,9 @@ func TestHeal(t *testing.T) {
 			c.AwaitSaved("queued")
 			record := c.Watch()
 			c.Kill("demo-"+victim.pod, victim.container, victim.program)
-			healed(c, record)
+			if victim.program != "munged" || victim.container == contract.ContainerMunged {
+				healed(c, record) // slurmctld's own munged is back before anybody notices
+			}
 			if victim.pod == "cpu-0" && victim.container == contract.ContainerSlurmd {
 				c.AwaitJob(running, "RUNNING") // again
 				require.Equal(t, "1", c.JobField(running, "Restarts"))

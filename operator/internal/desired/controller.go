@@ -20,7 +20,7 @@ const StateVolume = "state"
 // controllerGrace is how long slurmctld may take to save its state, in seconds; it needs about three.
 const controllerGrace = 30
 
-// Controller runs slurmctld, with slurmrestd and, unless it needs none, munged beside it. Its pod is replaced by the operator and
+// Controller runs slurmctld, with its munged if it needs one, and slurmrestd beside it. Its pod is replaced by the operator and
 // not by the StatefulSet (OnDelete), because without a volume the queue is lost with the pod.
 func Controller(c Cluster) *appsv1ac.StatefulSetApplyConfiguration {
 	spec := c.Object.Spec.Controller
@@ -53,7 +53,7 @@ func Controller(c Cluster) *appsv1ac.StatefulSetApplyConfiguration {
 func (c Cluster) controllerImage() string { return cmp.Or(c.ControllerImage, c.Image()) }
 
 func controllerPodSpec(c Cluster) *corev1ac.PodSpecApplyConfiguration {
-	spec := podSpec(c, c.controllerImage(), c.Object.Spec.Controller.Template).
+	spec := podSpec(c, c.Object.Spec.Controller.Template).
 		WithTerminationGracePeriodSeconds(controllerGrace).
 		WithContainers(slurmctld(c), slurmrestd(c)).
 		WithVolumes(
@@ -90,9 +90,9 @@ func slurmctld(c Cluster) *corev1ac.ContainerApplyConfiguration {
 			mount("wanted-config", contract.ServedConfigDir),
 			mount(StateVolume, contract.StateDir))
 	if c.ownAuth() {
-		ac.WithVolumeMounts(mount("run", contract.SlurmctldRunDir))
+		return ac.WithVolumeMounts(mount("run", contract.SlurmctldRunDir))
 	}
-	return ac
+	return ac.WithVolumeMounts(mount("run", contract.SharedDir)) // munged is beside slurmctld
 }
 
 func slurmrestd(c Cluster) *corev1ac.ContainerApplyConfiguration {

@@ -17,7 +17,7 @@ var shim = []string{"/usr/bin/tini", "--", shimProgram}
 const shimProgram = "/usr/local/bin/slurmd-shim"
 
 // podSpec is what the controller pod and slurmd pods have in common. It fits Pod Security "restricted".
-func podSpec(c Cluster, image string, t v1alpha1.PodTemplate) *corev1ac.PodSpecApplyConfiguration {
+func podSpec(c Cluster, t v1alpha1.PodTemplate) *corev1ac.PodSpecApplyConfiguration {
 	spec := corev1ac.PodSpec().
 		WithAutomountServiceAccountToken(false).
 		// The variables of every Service of the namespace would reach jobs, and slow shells down.
@@ -31,9 +31,6 @@ func podSpec(c Cluster, image string, t v1alpha1.PodTemplate) *corev1ac.PodSpecA
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
 		WithSubdomain(c.NodesServiceName()).
 		WithVolumes(memoryVolume("run"))
-	if !c.ownAuth() {
-		spec.WithInitContainers(munged(c, image)).WithVolumes(memoryVolume("shared"))
-	}
 	if len(t.NodeSelector) > 0 {
 		spec.WithNodeSelector(t.NodeSelector)
 	}
@@ -67,14 +64,6 @@ func keysVolume(c Cluster, keys ...string) *corev1ac.VolumeApplyConfiguration {
 	return corev1ac.Volume().WithName("keys").WithSecret(source)
 }
 
-// munged is a native sidecar: it is there before its clients and after them. That costs no time, because
-// it has no startup probe: its clients wait for its socket themselves.
-func munged(c Cluster, image string) *corev1ac.ContainerApplyConfiguration {
-	return container(c, image, contract.ContainerMunged, "munged").
-		WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
-		WithVolumeMounts(mount("keys", contract.KeyDir), mount("shared", contract.SharedDir))
-}
-
 // container is a container of a Slurm image that runs the shim with the given arguments.
 func container(c Cluster, image, name string, args ...string) *corev1ac.ContainerApplyConfiguration {
 	ac := corev1ac.Container().
@@ -96,10 +85,6 @@ func container(c Cluster, image, name string, args ...string) *corev1ac.Containe
 // mainMounts are what a container that runs a Slurm daemon mounts.
 func mainMounts(c Cluster) []*corev1ac.VolumeMountApplyConfiguration {
 	list := []*corev1ac.VolumeMountApplyConfiguration{mount("run", contract.RunDir)}
-	if !c.ownAuth() {
-		// Read-only, so that a job cannot put a socket of its own in the place of munged's.
-		list = append(list, mount("shared", contract.SharedDir).WithReadOnly(true))
-	}
 	if !mounted(c.Object.Spec.Volumes, tmpDir) {
 		list = append(list, mount("tmp", tmpDir))
 	}

@@ -54,14 +54,14 @@ func TemplateHash(c Cluster, set v1alpha1.NodeSet) string {
 }
 
 func slurmdPodSpec(c Cluster, set v1alpha1.NodeSet) *corev1ac.PodSpecApplyConfiguration {
-	spec := podSpec(c, c.nodeImage(), set.Template).
+	spec := podSpec(c, set.Template).
 		WithTerminationGracePeriodSeconds(grace(set)).
 		WithContainers(slurmd(c, set)).
 		WithVolumes(diskVolume("spool"), tmpVolume(set.Resources.Tmp))
 	if c.ownAuth() {
 		spec.WithVolumes(keysVolume(c, contract.KeySlurm)) // jobs can read this one, and are to read no other
 	} else {
-		spec.WithVolumes(keysVolume(c))
+		spec.WithInitContainers(munged(c)).WithVolumes(keysVolume(c, contract.KeyMunge), memoryVolume("shared"))
 	}
 	if set.RuntimeClassName != "" {
 		spec.WithRuntimeClassName(set.RuntimeClassName)
@@ -121,9 +121,18 @@ func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfigurati
 		WithVolumeMounts(mainMounts(c)...).
 		WithVolumeMounts(mount("spool", contract.SpoolDir))
 	if c.ownAuth() {
-		ac.WithVolumeMounts(mount("keys", contract.KeyDir))
+		return ac.WithVolumeMounts(mount("keys", contract.KeyDir))
 	}
-	return ac
+	// Read-only, so that a job cannot put a socket of its own in the place of munged's.
+	return ac.WithVolumeMounts(mount("shared", contract.SharedDir).WithReadOnly(true))
+}
+
+// munged is a native sidecar, which keeps the key from jobs: it is there before slurmd and after it. That costs no time, because
+// it has no startup probe: slurmd's shim waits for its socket.
+func munged(c Cluster) *corev1ac.ContainerApplyConfiguration {
+	return container(c, c.nodeImage(), contract.ContainerMunged, "munged").
+		WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
+		WithVolumeMounts(mount("keys", contract.KeyDir), mount("shared", contract.SharedDir))
 }
 
 func slurmdArgs(set v1alpha1.NodeSet) []string {

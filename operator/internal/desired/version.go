@@ -19,7 +19,7 @@ func VersionPod(c Cluster) *corev1ac.PodApplyConfiguration {
 	ask := container(c, c.Image(), contract.ContainerVersion).
 		WithResources(corev1ac.ResourceRequirements().WithLimits(versionResources).WithRequests(versionResources))
 	ask.Command = []string{"sh", "-c", "slurmctld -V > /dev/termination-log"}
-	spec := podSpec(c, c.Image(), c.Object.Spec.Controller.Template).
+	spec := podSpec(c, c.Object.Spec.Controller.Template).
 		WithRestartPolicy(corev1.RestartPolicyNever).
 		WithTerminationGracePeriodSeconds(0)
 	spec.InitContainers, spec.Volumes, spec.Subdomain = nil, nil, nil

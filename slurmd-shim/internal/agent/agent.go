@@ -34,8 +34,10 @@ type Agent struct {
 	NodeConf, GresConf string
 	// JWTKey and JWTCopy are the mounted key and where slurmctld finds its own copy.
 	JWTKey, JWTCopy string
-	// Sack is slurmctld's own authentication; where there is none, MungeSocket is waited for before slurmctld starts.
+	// Sack is slurmctld's own authentication. Where there is none, Munged runs munged until its context ends, and MungeSocket is
+	// waited for before slurmctld starts.
 	Sack        launch.Sack
+	Munged      func(context.Context) error
 	MungeSocket string
 	// Listen is the address of the HTTP server.
 	Listen string
@@ -88,7 +90,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.prepare(ctx); err != nil {
 		return err
 	}
-	if err := a.Sack.Ready(ctx, a.Log, a.MungeSocket); err != nil {
+	failed, stopMunged := a.keepMunged()
+	defer stopMunged()
+	if err := a.awaitAuth(ctx, failed); err != nil {
 		return err
 	}
 	changes, stopWatching := watch.Dirs(a.Log, a.PollEvery, a.Source, filepath.Dir(a.JWTKey))
@@ -103,6 +107,10 @@ func (a *Agent) Run(ctx context.Context) error {
 		select {
 		case <-visits.C:
 			a.countVisitors()
+		case err := <-failed:
+			c.signal(a.Log, syscall.SIGTERM)
+			<-c.done // what matters is why
+			return err
 		case <-ctx.Done():
 			c.signal(a.Log, syscall.SIGTERM)
 			return a.ended(<-c.done)

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -84,6 +85,10 @@ func newBench(t *testing.T, conf string) *bench {
 		Source: filepath.Join(dir, "mount"), RunDir: filepath.Join(dir, "run"), ClientDir: filepath.Join(dir, "clients"), StateDir: filepath.Join(dir, "state"),
 		NodeConf: filepath.Join(dir, "node.conf"), GresConf: filepath.Join(dir, "gres.conf"),
 		JWTKey: filepath.Join(dir, "key"), JWTCopy: filepath.Join(dir, "run", "keys", "key"), MungeSocket: socket,
+		Munged: func(ctx context.Context) error {
+			<-ctx.Done()
+			return nil
+		},
 		Listen: "127.0.0.1:0", Proc: "/proc", Slurmctld: []string{filepath.Join(dir, "slurmctld")},
 		Scontrol: filepath.Join(dir, "scontrol"), Sinfo: filepath.Join(dir, "sinfo"), Links: []string{filepath.Join(dir, "power")},
 		Check: []string{filepath.Join(dir, "scontrol")}, PollEvery: watch.Every, Log: slog.New(slog.DiscardHandler),
@@ -305,6 +310,32 @@ func TestRunNeedsItsPort(t *testing.T) {
 	b := newBench(t, "A=1")
 	b.Listen = "256.0.0.1:0"
 	require.ErrorContains(t, b.Run(t.Context()), "listen for questions about the configuration")
+}
+
+// TestMunged: a munged that ends is run again, while slurmctld goes on; one that cannot run ends the agent with its reason.
+func TestMunged(t *testing.T) {
+	b := newBench(t, "a")
+	runs := make(chan int)
+	n := 0
+	b.Munged = func(ctx context.Context) error {
+		n++
+		select {
+		case runs <- n:
+		case <-ctx.Done():
+			return nil
+		}
+		if n == 3 {
+			return exit.Configf("the key is too short")
+		}
+		return &exit.Error{Code: 137, Err: errors.New("killed")}
+	}
+	b.start()
+	require.Equal(t, 1, <-runs)
+	b.logged("read a")
+	require.Equal(t, 2, <-runs)
+	require.Equal(t, 3, <-runs)
+	require.ErrorContains(t, <-b.ended, "the key is too short")
+	require.Equal(t, 1, b.starts(), "slurmctld was not started anew")
 }
 
 func TestHandler(t *testing.T) {

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -24,18 +25,21 @@ func (a *app) munged() *cobra.Command {
 	return &cobra.Command{
 		Use: "munged", Args: cobra.NoArgs,
 		Short: "Copy the key, make the socket's directory and run munged; start it anew when the key changes",
-		RunE: a.daemon(func(c *cobra.Command, _ []string) error {
-			return keeper.Keeper{
-				Munged: launch.Munged{
-					Key:     filepath.Join(contract.KeyDir, contract.KeyMunge),
-					Socket:  contract.MungeSocket,
-					Private: []string{contract.RunDir, os.TempDir()},
-				},
-				PollEvery: watch.Every,
-				Log:       a.log,
-			}.Run(c.Context())
-		}),
+		RunE:  a.daemon(func(c *cobra.Command, _ []string) error { return a.keepMunged(c.Context()) }),
 	}
+}
+
+// keepMunged runs munged as its parent.
+func (a *app) keepMunged(ctx context.Context) error {
+	return keeper.Keeper{
+		Munged: launch.Munged{
+			Key:     filepath.Join(contract.KeyDir, contract.KeyMunge),
+			Socket:  contract.MungeSocket,
+			Private: []string{contract.RunDir, os.TempDir()},
+		},
+		PollEvery: watch.Every,
+		Log:       a.log,
+	}.Run(ctx)
 }
 
 func (a *app) slurmctld() *cobra.Command {
@@ -54,6 +58,7 @@ func (a *app) slurmctld() *cobra.Command {
 				JWTKey:      filepath.Join(contract.KeyDir, contract.KeyJWT),
 				JWTCopy:     contract.JWTKeyPath,
 				Sack:        sack,
+				Munged:      a.keepMunged,
 				MungeSocket: contract.MungeSocket,
 				Listen:      fmt.Sprintf(":%d", contract.PortAgent),
 				Proc:        "/proc",
@@ -69,6 +74,7 @@ func (a *app) slurmctld() *cobra.Command {
 				PollEvery: watch.Every,
 				Log:       a.log,
 			}
+			stayLean(c.Context())
 			err := ctld.Run(c.Context())
 			if err != nil {
 				a.lastWords(ctld.LastLog() + err.Error())
@@ -100,7 +106,7 @@ func (a *app) slurmrestd() *cobra.Command {
 			argv = append(append(argv, extra...), fmt.Sprintf("0.0.0.0:%d", contract.PortSlurmrestd))
 			// SLURM_JWT keeps slurmrestd from needing a munged of its own. A pod's seccomp profile does not
 			// let it unshare namespaces, and the container has its own already.
-			return launch.Exec(argv, launch.Env("SLURM_JWT=daemon",
+			return launch.Exec(argv, launch.Env("SLURM_JWT=daemon", "MALLOC_ARENA_MAX=1",
 				"SLURMRESTD_SECURITY=disable_unshare_sysv,disable_unshare_files"))
 		}),
 	}
