@@ -53,7 +53,8 @@ func TestDryRunGolden(t *testing.T) {
 			"demo", "--add-nodes", "name=gpu", "--partition", "name=day,node-sets=cpu+gpu,default,max-time=1-0,default-time=60",
 			"--partition", "name=night,node-sets=gpu,max-nodes=4,priority-tier=10,state=down",
 		},
-		"network": {"demo", "--auth", "slurm", "--egress", "restricted", "--isolation", "none"},
+		"auth":    {"demo", "--auth", "slurm", "--isolation", "isolated", "--egress", "open"},
+		"network": {"demo", "--auth", "munge", "--egress", "restricted", "--isolation", "none"},
 		"set": {
 			"demo", "--nodes", "0-10", "--image", "registry.example/slurm:1", "--home-size", "10Gi", "--egress", "restricted",
 			"--set", "nodeSets[0].template.labels.team=a,nodeSets[0].autoscale.startTimeout=10m", "--set", "nodeSets[0].template.labels.cost=42",

@@ -331,7 +331,9 @@ func TestSameRulesAsSchema(t *testing.T) {
 			values: []string{"Isolated", "None", "Some"},
 			option: func(o *Options, v string) { o.Isolation = strings.ToLower(v) },
 			part: func(v string) func(m, s, n map[string]any) {
-				return func(_, s, _ map[string]any) { s["network"] = map[string]any{"isolation": v} }
+				return func(_, s, _ map[string]any) {
+					s["auth"], s["network"] = map[string]any{"type": "Munge"}, map[string]any{"isolation": v}
+				}
 			},
 		},
 		"features": {

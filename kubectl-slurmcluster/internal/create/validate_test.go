@@ -119,6 +119,7 @@ func TestRefused(t *testing.T) {
 		"demo --nodes 1 --partition name=day,node-sets=gpu":                    `partition day has node set "gpu", which there is not; choose of cpu`,
 		"demo --nodes 1 --set partitions[0].name=a,partitions[0].nodeSets={b}": `partition a has node set "b", which there is not; choose of cpu`,
 		"demo --auth kerberos":                                                 "--auth kerberos: choose one of munge, slurm",
+		"demo --auth slurm --isolation none":                                   "--auth slurm needs --isolation isolated",
 		"demo --egress closed":                                                 "--egress closed: choose one of open, restricted",
 		"demo --isolation some":                                                "--isolation some: choose one of isolated, none",
 		"demo --set suspend":                                                   `--set "suspend": write PATH=VALUE, such as suspend=true`,
