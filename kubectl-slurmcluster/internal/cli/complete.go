@@ -5,7 +5,10 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 )
@@ -54,6 +57,40 @@ func (e *Env) CompleteNodeSet(cmd *cobra.Command, args []string, _ string) ([]co
 	return e.nodeSetNames(cmd.Context(), args[0]), cobra.ShellCompDirectiveNoFileComp
 }
 
+// CompleteClass completes a flag with the names of SlurmClusterClasses.
+func (e *Env) CompleteClass(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	classes, err := e.Classes(cmd.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := make([]cobra.Completion, 0, len(classes))
+	for i := range classes {
+		names = append(names, classes[i].Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// CompleteRuntimeClass completes a flag with the names of RuntimeClasses.
+func (e *Env) CompleteRuntimeClass(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return e.objectNames(func(kube kubernetes.Interface) (runtime.Object, error) {
+		return kube.NodeV1().RuntimeClasses().List(cmd.Context(), metav1.ListOptions{})
+	}), cobra.ShellCompDirectiveNoFileComp
+}
+
+// CompletePriorityClass completes a flag with the names of PriorityClasses.
+func (e *Env) CompletePriorityClass(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return e.objectNames(func(kube kubernetes.Interface) (runtime.Object, error) {
+		return kube.SchedulingV1().PriorityClasses().List(cmd.Context(), metav1.ListOptions{})
+	}), cobra.ShellCompDirectiveNoFileComp
+}
+
+// CompleteStorageClass completes a flag with the names of StorageClasses.
+func (e *Env) CompleteStorageClass(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return e.objectNames(func(kube kubernetes.Interface) (runtime.Object, error) {
+		return kube.StorageV1().StorageClasses().List(cmd.Context(), metav1.ListOptions{})
+	}), cobra.ShellCompDirectiveNoFileComp
+}
+
 // CompleteFlag lets function complete the values of a flag that the command has.
 func CompleteFlag(cmd *cobra.Command, flag string, function cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, function); err != nil {
@@ -73,6 +110,30 @@ func (e *Env) clusterNames(ctx context.Context) []cobra.Completion {
 	names := make([]cobra.Completion, 0, len(list.Items))
 	for i := range list.Items {
 		names = append(names, list.Items[i].Name)
+	}
+	return names
+}
+
+// objectNames are the names of Kubernetes' own objects, as far as they can be listed.
+func (e *Env) objectNames(list func(kubernetes.Interface) (runtime.Object, error)) []cobra.Completion {
+	kube, err := e.Kube()
+	if err != nil {
+		return nil
+	}
+	objects, err := list(kube)
+	if err != nil {
+		return nil
+	}
+	var names []cobra.Completion
+	err = meta.EachListItem(objects, func(object runtime.Object) error {
+		accessor, err := meta.Accessor(object)
+		if err == nil {
+			names = append(names, accessor.GetName())
+		}
+		return err
+	})
+	if err != nil {
+		return nil
 	}
 	return names
 }

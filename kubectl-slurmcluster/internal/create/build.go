@@ -9,31 +9,22 @@ import (
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
 )
 
-// build makes the object from checked options. It leaves defaults to the API server.
-func (o *Options) build() *v1alpha1.SlurmCluster {
+// build makes the object from checked options, and applies --set to it. It leaves defaults to the API server.
+func (o *Options) build() (*v1alpha1.SlurmCluster, error) {
 	cluster := &v1alpha1.SlurmCluster{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: cli.Kind},
 		ObjectMeta: metav1.ObjectMeta{Name: o.Name, Namespace: o.Namespace},
 		Spec: v1alpha1.SlurmClusterSpec{
-			Image: o.Image,
-			NodeSets: []v1alpha1.NodeSet{{
-				Name:      o.NodeSet,
-				Replicas:  o.replicas,
-				Autoscale: o.autoscale,
-				Resources: v1alpha1.NodeResources{
-					CPU: o.cpus, Memory: o.memory,
-					Requests: v1alpha1.ResourceRequests{CPU: o.cpuRequest, Memory: o.memoryRequest},
-				},
-			}},
-			Volumes:   o.volumes,
-			Lifecycle: o.lifecycle,
-			ClassName: o.Class, Home: o.home, AllOrNothing: o.AllOrNothing,
+			Image:      o.Image,
+			Auth:       o.auth,
+			NodeSets:   o.nodeSets,
+			Partitions: o.partitions,
+			Volumes:    o.volumes,
+			Network:    o.network,
+			Lifecycle:  o.lifecycle,
+			ClassName:  o.Class, Home: o.home, AllOrNothing: o.AllOrNothing,
 			Config: o.config,
 		},
-	}
-	for _, feature := range o.Features {
-		set := &cluster.Spec.NodeSets[0]
-		set.Features = append(set.Features, v1alpha1.Feature(feature))
 	}
 	if o.fromClass {
 		cluster.Spec.NodeSets = nil
@@ -47,7 +38,12 @@ func (o *Options) build() *v1alpha1.SlurmCluster {
 			cluster.Spec.Controller.Storage.StorageClassName = &o.StorageClass
 		}
 	}
-	return cluster
+	for _, text := range o.Set {
+		if err := setField(&cluster.Spec, text); err != nil {
+			return nil, err
+		}
+	}
+	return cluster, nil
 }
 
 func (o *Options) wantsStorage() bool {

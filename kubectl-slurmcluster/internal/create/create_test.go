@@ -35,6 +35,34 @@ func TestDryRunGolden(t *testing.T) {
 			"--features", "avx2,fast", "--storage", "2Gi", "--storage-class", "ssd", "--volume", "home:/home/user",
 			"--volume", "data.2024:/data:ro", "--config", "MaxJobCount=500", "--config", "SchedulerParameters=a=1,b", "--ttl", "2d", "--idle-timeout", "30m",
 		},
+		"nodes": {
+			"demo", "--nodes", "8", "--cpus", "8", "--memory", "32Gi", "--tmp", "20Gi", "--task-binding", "cores", "--runtime-class", "nvidia",
+			"--priority-class", "batch", "--devices", "nvidia.com/gpu=2", "--devices", "xilinx.com/u250=1:fpga:/dev/xclmgmt*:/dev/dri/renderD*",
+			"--devices", "example.com/nic", "--node-selector", "pool=gpu", "--node-selector", "example.com/zone=a",
+			"--toleration", "nvidia.com/gpu=present:NoSchedule", "--toleration", "batch", "--toleration", "spot:NoExecute", "--toleration", "empty=",
+			"--max-unavailable", "25%", "--drain-timeout", "12h",
+		},
+		"node-sets": {
+			"demo", "--nodes", "2", "--max-unavailable", "2", "--drain-timeout", "0",
+			"--add-nodes", "name=gpu,nodes=0-4,node-idle-timeout=2m,cpus=8,memory=16Gi,cpu-request=4,memory-request=8Gi,tmp=10Gi,devices=nvidia.com/gpu=1+a.b/c=2:fpga:/dev/c*," +
+				"features=a100+nvlink,runtime-class=nvidia,priority-class=batch,node-selector=pool=gpu+zone=a,toleration=gpu=yes:NoSchedule+spot," +
+				"max-unavailable=10%,drain-timeout=1d",
+			"--add-nodes", "name=big,task-binding=cores,cpus=64",
+		},
+		"partitions": {
+			"demo", "--add-nodes", "name=gpu", "--partition", "name=day,node-sets=cpu+gpu,default,max-time=1-0,default-time=60",
+			"--partition", "name=night,node-sets=gpu,max-nodes=4,priority-tier=10,state=down",
+		},
+		"auth":    {"demo", "--auth", "slurm", "--isolation", "isolated", "--egress", "open"},
+		"network": {"demo", "--auth", "munge", "--egress", "restricted", "--isolation", "none"},
+		"set": {
+			"demo", "--nodes", "0-10", "--image", "registry.example/slurm:1", "--home-size", "10Gi", "--egress", "restricted",
+			"--set", "nodeSets[0].template.labels.team=a,nodeSets[0].autoscale.startTimeout=10m", "--set", "nodeSets[0].template.labels.cost=42",
+			"--set", "nodeSets[1].name=big,nodeSets[1].resources.cpu=64,nodeSets[1].resources.memory=256Gi",
+			"--set", "partitions[0].name=day,partitions[0].nodeSets={cpu,big}", "--set", "partitions[0].maxTime=60", "--set", "suspend=true",
+			"--set", "home.accessMode=ReadWriteOnce", "--set", "network.to[0].ipBlock.cidr=192.0.2.0/24", "--set", "image=registry.example/slurm:2",
+			"--set", `controller.template.annotations.example\.com/owner=true`, "--set", "nodeSets[0].maxUnavailable=2", "--set", "nodeSets[1].maxUnavailable=50%",
+		},
 	}
 	for name, args := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -72,14 +100,19 @@ func TestClass(t *testing.T) {
 		class   string
 		err     string
 	}{
-		"no classes":                {nil, nil, 1, "", ""},
-		"the default has nodes":     {[]v1alpha1.SlurmClusterClass{class("a", true, set)}, nil, 0, "", ""},
-		"the default has none":      {[]v1alpha1.SlurmClusterClass{class("a", true)}, nil, 1, "", ""},
-		"none is the default":       {[]v1alpha1.SlurmClusterClass{class("a", false, set)}, nil, 1, "", ""},
-		"named":                     {[]v1alpha1.SlurmClusterClass{class("a", false, set)}, []string{"--class", "a"}, 0, "a", ""},
-		"named, with nodes of mine": {[]v1alpha1.SlurmClusterClass{class("a", false, set)}, []string{"--class", "a", "--nodes", "2"}, 1, "a", ""},
-		"not there":                 {[]v1alpha1.SlurmClusterClass{class("b", false), class("a", false)}, []string{"--class", "x"}, 0, "", "--class x: there is no such SlurmClusterClass; choose one of a, b"},
-		"no such name":              {nil, []string{"--class", "X y"}, 0, "", `--class "X y" is not the name of a class; see: kubectl get slurmclusterclasses`},
+		"no classes":                   {nil, nil, 1, "", ""},
+		"the default has nodes":        {[]v1alpha1.SlurmClusterClass{class("a", true, set)}, nil, 0, "", ""},
+		"the default has none":         {[]v1alpha1.SlurmClusterClass{class("a", true)}, nil, 1, "", ""},
+		"none is the default":          {[]v1alpha1.SlurmClusterClass{class("a", false, set)}, nil, 1, "", ""},
+		"named":                        {[]v1alpha1.SlurmClusterClass{class("a", false, set)}, []string{"--class", "a"}, 0, "a", ""},
+		"named, with nodes of mine":    {[]v1alpha1.SlurmClusterClass{class("a", false, set)}, []string{"--class", "a", "--nodes", "2"}, 1, "a", ""},
+		"with devices of mine":         {[]v1alpha1.SlurmClusterClass{class("a", true, set)}, []string{"--devices", "nvidia.com/gpu=1"}, 1, "", ""},
+		"with nodes added":             {[]v1alpha1.SlurmClusterClass{class("a", true, set)}, []string{"--add-nodes", "name=gpu"}, 2, "", ""},
+		"with nodes set":               {[]v1alpha1.SlurmClusterClass{class("a", true, set)}, []string{"--set", "nodeSets[0].template.labels.team=a"}, 1, "", ""},
+		"with another field set":       {[]v1alpha1.SlurmClusterClass{class("a", true, set)}, []string{"--set", "suspend=true"}, 0, "", ""},
+		"with partitions of its nodes": {[]v1alpha1.SlurmClusterClass{class("a", true, set)}, []string{"--partition", "name=day,node-sets=small"}, 0, "", ""},
+		"not there":                    {[]v1alpha1.SlurmClusterClass{class("b", false), class("a", false)}, []string{"--class", "x"}, 0, "", "--class x: there is no such SlurmClusterClass; choose one of a, b"},
+		"no such name":                 {nil, []string{"--class", "X y"}, 0, "", `--class "X y" is not the name of a class; see: kubectl get slurmclusterclasses`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clitest.New(t, nil, nil)

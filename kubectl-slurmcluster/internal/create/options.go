@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
@@ -21,51 +22,51 @@ type Options struct {
 	Result *cli.Result
 
 	Name, Namespace string
-	// Nodes is a number, or two with '-' between: as few and as many as jobs need.
-	Nodes string
-	// NodeIdleTimeout is how long a node that jobs brought stays without any; 0: the API's default.
-	NodeIdleTimeout time.Duration
+	// NodeSet is what the flags of nodes say, and AddNodes has a text with the same keys for each further set.
+	NodeSet  NodeSetOptions
+	AddNodes []string
+	// Partitions have the form name=NAME,KEY=VALUE,...
+	Partitions []string
 	// TTL and IdleTimeout say when the cluster ends by itself; empty: never.
 	TTL, IdleTimeout      string
-	CPUs, Memory, NodeSet string
-	// CPURequest and MemoryRequest are what Kubernetes sets aside; empty: all of CPUs and Memory.
-	CPURequest, MemoryRequest string
-	Image                     string
-	Features                  []string
-	Storage, StorageClass     string
+	Image                 string
+	Storage, StorageClass string
 	// Class is the SlurmClusterClass; empty: the default one.
 	Class string
 	// Home is a claim for the shared home, and HomeSize the size of a new one, which outlives the cluster with KeepHome.
 	Home, HomeSize         string
 	KeepHome, AllOrNothing bool
 	Volumes, Config        []string
-	Wait                   bool
-	Timeout                time.Duration
+	// Auth, Egress and Isolation are words of the API, in upper or lower case; empty: the API's defaults.
+	Auth, Egress, Isolation string
+	// Set has fields of the spec in the form PATH=VALUE, as Helm reads it.
+	Set     []string
+	Wait    bool
+	Timeout time.Duration
 
-	dryRun cmdutil.DryRunStrategy
+	dryRun    cmdutil.DryRunStrategy
+	nodeFlags *pflag.FlagSet
 	// nodesGiven tells that something was said of the nodes, and fromClass that all of them come from the class.
 	nodesGiven, fromClass bool
 	// owner is who makes the cluster; empty if the API server does not tell.
 	owner string
 
-	replicas                  *int32
-	autoscale                 *v1alpha1.Autoscale
-	cpus, memory, storage     resource.Quantity
-	cpuRequest, memoryRequest *resource.Quantity
-	lifecycle                 v1alpha1.LifecycleSpec
-	home                      *v1alpha1.HomeSpec
-	volumes                   []v1alpha1.SharedVolume
-	config                    map[string]v1alpha1.ConfigValue
+	nodeSets   []v1alpha1.NodeSet
+	partitions []v1alpha1.Partition
+	storage    resource.Quantity
+	auth       v1alpha1.AuthSpec
+	network    v1alpha1.NetworkSpec
+	lifecycle  v1alpha1.LifecycleSpec
+	home       *v1alpha1.HomeSpec
+	volumes    []v1alpha1.SharedVolume
+	config     map[string]v1alpha1.ConfigValue
 }
 
 // NewOptions returns the defaults.
 func NewOptions(env *cli.Env) *Options {
-	return &Options{
-		Env:    env,
-		Result: cli.NewResult(env, "created"),
-		Nodes:  "1", CPUs: "1", Memory: "1Gi", NodeSet: "cpu",
-		Timeout: 5 * time.Minute,
-	}
+	nodes := newNodeSetOptions("node-set", "--")
+	nodes.Name = "cpu"
+	return &Options{Env: env, Result: cli.NewResult(env, "created"), NodeSet: nodes, Timeout: 5 * time.Minute}
 }
 
 // Complete adds what stands outside the flags.
@@ -76,9 +77,8 @@ func (o *Options) Complete(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	cmdutil.PrintFlagsWithDryRunStrategy(o.Result.PrintFlags, o.dryRun)
-	for _, name := range []string{"nodes", "node-idle-timeout", "cpus", "memory", "cpu-request", "memory-request", "node-set", "features"} {
-		o.nodesGiven = o.nodesGiven || cmd.Flags().Changed(name)
-	}
+	o.nodesGiven = len(o.AddNodes) > 0
+	o.nodeFlags.VisitAll(func(flag *pflag.Flag) { o.nodesGiven = o.nodesGiven || flag.Changed })
 	o.Namespace, err = o.Env.Namespace()
 	return err
 }
@@ -91,7 +91,10 @@ func (o *Options) Run(ctx context.Context) error {
 	if err := o.consult(ctx); err != nil {
 		return err
 	}
-	cluster := o.build()
+	cluster, err := o.build()
+	if err != nil {
+		return err
+	}
 	if o.dryRun == cmdutil.DryRunClient {
 		return o.Result.Print(cluster)
 	}

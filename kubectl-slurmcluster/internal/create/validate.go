@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
-	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,39 +18,38 @@ import (
 
 // The rules are those of the custom resource's schema, said in terms of flags. A test holds the two together.
 const (
-	maxName     = 40
-	maxNodeSet  = 16
-	maxNodes    = 5000
-	maxFeatures = 16
-	maxFeature  = 40
-	maxImage    = 500
-	maxClass    = 253
+	maxName  = 40
+	maxImage = 500
+	maxClass = 253
 
 	defaultStorage = "1Gi"
 )
 
 var (
-	dnsName         = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
-	endsLikeNode    = regexp.MustCompile(`-[0-9]+$`)
-	imageName       = regexp.MustCompile(`^[a-zA-Z0-9][-a-zA-Z0-9._:/@]*$`)
-	featureName     = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]*$`)
-	takenSetNames   = []string{"controller", "login", "all", "default"}
-	smallestCPU     = resource.MustParse("1")
-	smallestMemory  = resource.MustParse("128Mi")
-	smallestStorage = resource.MustParse("1")
+	dnsName   = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	imageName = regexp.MustCompile(`^[a-zA-Z0-9][-a-zA-Z0-9._:/@]*$`)
+	className = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+	aboveZero = resource.MustParse("1n")
 )
 
 // Validate checks everything before a request is sent, and turns text into values.
 func (o *Options) Validate() error {
 	checks := []func() error{
-		o.checkName, o.checkNodeSet, o.checkNodes, o.checkQuantities, o.checkImage,
-		o.checkFeatures, o.checkStorageClass, o.checkVolumes, o.checkConfig, o.checkLifecycle, o.checkClass, o.checkHome,
+		o.checkName, o.checkNodeSets, o.checkPartitions, o.checkStorage, o.checkImage, o.checkStorageClass, o.checkVolumes,
+		o.checkConfig, o.checkLifecycle, o.checkClass, o.checkHome, o.checkAuth, o.checkNetwork, o.checkSet,
 	}
 	all := make([]error, 0, len(checks))
 	for _, check := range checks {
 		all = append(all, check())
 	}
-	return errors.Join(all...)
+	if err := errors.Join(all...); err != nil {
+		return err
+	}
+	cluster, err := o.build()
+	if err != nil || !o.nodesGiven || len(cluster.Spec.NodeSets) == 0 {
+		return err // node sets that may be a class's are not known here
+	}
+	return checkPartitionSets(&cluster.Spec)
 }
 
 func (o *Options) checkName() error {
@@ -65,91 +63,29 @@ func (o *Options) checkName() error {
 	return nil
 }
 
-func (o *Options) checkNodeSet() error {
-	switch {
-	case len(o.NodeSet) > maxNodeSet:
-		return fmt.Errorf("--node-set %q has more than %d characters; choose a shorter name", o.NodeSet, maxNodeSet)
-	case !dnsName.MatchString(o.NodeSet):
-		return fmt.Errorf("--node-set %q cannot be used: it must start with a lower-case letter, end with a letter or digit "+
-			"and have only lower-case letters, digits and '-'", o.NodeSet)
-	case endsLikeNode.MatchString(o.NodeSet):
-		return fmt.Errorf("--node-set %q ends in '-' and a number, like the name of a node; choose another", o.NodeSet)
-	case slices.Contains(takenSetNames, o.NodeSet):
-		return fmt.Errorf("--node-set %q is taken; choose another name, such as cpu", o.NodeSet)
-	}
-	return nil
-}
-
-// nodeNumbers are a number, or two with '-' between.
-var nodeNumbers = regexp.MustCompile(`^([0-9]{1,9})(?:-([0-9]{1,9}))?$`)
-
-func (o *Options) checkNodes() error {
-	texts := nodeNumbers.FindStringSubmatch(o.Nodes)
-	if texts == nil {
-		return fmt.Errorf("--nodes %s: give a number of nodes, such as 4, or the least and the most, such as 0-10", o.Nodes)
-	}
-	var numbers []int32
-	for _, text := range texts[1:] {
-		n, err := strconv.ParseInt(cmp.Or(text, "0"), 10, 32)
-		if err != nil || n > maxNodes {
-			return fmt.Errorf("--nodes %s: a cluster has 0 to %d nodes", o.Nodes, maxNodes)
-		}
-		numbers = append(numbers, int32(n))
-	}
-	if texts[2] == "" {
-		o.replicas = &numbers[0]
-		return o.checkNodeIdleTimeout()
-	}
-	if numbers[1] < 1 || numbers[0] > numbers[1] {
-		return fmt.Errorf("--nodes %s: the second number is the most nodes there may be, at least 1 and at least the first", o.Nodes)
-	}
-	o.autoscale = &v1alpha1.Autoscale{Min: numbers[0], Max: numbers[1]}
-	if o.NodeIdleTimeout != 0 {
-		o.autoscale.IdleTimeout = &metav1.Duration{Duration: o.NodeIdleTimeout}
-	}
-	return o.checkNodeIdleTimeout()
-}
-
-func (o *Options) checkNodeIdleTimeout() error {
-	switch {
-	case o.NodeIdleTimeout < 0:
-		return fmt.Errorf("--node-idle-timeout %s: give a time that is not negative, such as 5m", o.NodeIdleTimeout)
-	case o.NodeIdleTimeout > 0 && o.autoscale == nil:
-		return fmt.Errorf("--node-idle-timeout %s: without --nodes MIN-MAX, nodes stay whether they have jobs or not", o.NodeIdleTimeout)
-	}
-	return nil
-}
-
 func (o *Options) checkLifecycle() error {
 	o.lifecycle = v1alpha1.LifecycleSpec{}
 	return errors.Join(
-		lifecycleTime("ttl", o.TTL, &o.lifecycle.TTL),
-		lifecycleTime("idle-timeout", o.IdleTimeout, &o.lifecycle.IdleTimeout),
+		duration("--ttl", o.TTL, &o.lifecycle.TTL),
+		duration("--idle-timeout", o.IdleTimeout, &o.lifecycle.IdleTimeout),
 	)
 }
 
-// lifecycleTime reads a time; an empty one is left out.
-func lifecycleTime(flag, text string, into **metav1.Duration) error {
+// duration reads a time; an empty one is left out.
+func duration(flag, text string, into **metav1.Duration) error {
 	if text == "" {
 		return nil
 	}
 	d, err := lifetime.Parse(text)
 	if err != nil {
-		return fmt.Errorf("--%s: %w", flag, err)
+		return fmt.Errorf("%s: %w", flag, err)
 	}
 	*into = &metav1.Duration{Duration: d}
 	return nil
 }
 
-func (o *Options) checkQuantities() error {
-	return errors.Join(
-		quantity("cpus", o.CPUs, smallestCPU, "at least 1, because Slurm gives jobs whole CPUs", &o.cpus),
-		quantity("memory", o.Memory, smallestMemory,
-			"at least 128Mi, because slurmd and a job's shell need that much (Mi and Gi are the usual units; m means thousandths)", &o.memory),
-		request("cpu-request", o.CPURequest, "cpus", o.CPUs, &o.cpuRequest),
-		request("memory-request", o.MemoryRequest, "memory", o.Memory, &o.memoryRequest),
-		quantity("storage", cmp.Or(o.Storage, defaultStorage), smallestStorage, "more than nothing, such as 1Gi", &o.storage),
-	)
+func (o *Options) checkStorage() error {
+	return quantity("--storage", cmp.Or(o.Storage, defaultStorage), aboveZero, "more than nothing, such as 1Gi", &o.storage)
 }
 
 // request checks what is set aside against what a node has; an empty one is left out.
@@ -162,7 +98,7 @@ func request(flag, text, ofFlag, ofText string, into **resource.Quantity) error 
 		return err
 	}
 	if all, err := resource.ParseQuantity(ofText); err == nil && value.Cmp(all) > 0 {
-		return fmt.Errorf("--%s %s is more than --%s %s; it can be as much at most", flag, text, ofFlag, ofText)
+		return fmt.Errorf("%s %s is more than %s %s; it can be as much at most", flag, text, ofFlag, ofText)
 	}
 	*into = value
 	return nil
@@ -171,10 +107,10 @@ func request(flag, text, ofFlag, ofText string, into **resource.Quantity) error 
 func quantity(flag, text string, smallest resource.Quantity, rule string, into *resource.Quantity) error {
 	value, err := resource.ParseQuantity(text)
 	if err != nil {
-		return fmt.Errorf("--%s %q is not a quantity; write a number such as 2, or with a unit such as 512Mi or 4Gi", flag, text)
+		return fmt.Errorf("%s %q is not a quantity; write a number such as 2, or with a unit such as 512Mi or 4Gi", flag, text)
 	}
 	if value.Cmp(smallest) < 0 {
-		return fmt.Errorf("--%s %s is too little: it must be %s", flag, text, rule)
+		return fmt.Errorf("%s %s is too little: it must be %s", flag, text, rule)
 	}
 	*into = value
 	return nil
@@ -183,22 +119,6 @@ func quantity(flag, text string, smallest resource.Quantity, rule string, into *
 func (o *Options) checkImage() error {
 	if o.Image != "" && (len(o.Image) > maxImage || !imageName.MatchString(o.Image)) {
 		return fmt.Errorf("--image %q is not an image; write it like ghcr.io/slurmcluster/slurm:TAG", o.Image)
-	}
-	return nil
-}
-
-func (o *Options) checkFeatures() error {
-	if len(o.Features) > maxFeatures {
-		return fmt.Errorf("--features has %d names; %d is the most", len(o.Features), maxFeatures)
-	}
-	for i, feature := range o.Features {
-		if len(feature) > maxFeature || !featureName.MatchString(feature) {
-			return fmt.Errorf("--features %q cannot be used: a feature starts with a letter or digit and has at most %d letters, digits, '-', '_' and '.'",
-				feature, maxFeature)
-		}
-		if slices.Contains(o.Features[:i], feature) {
-			return fmt.Errorf("--features has %q twice; give it once", feature)
-		}
 	}
 	return nil
 }
@@ -224,7 +144,7 @@ func (o *Options) checkHome() error {
 		o.home = &v1alpha1.HomeSpec{ClaimName: o.Home}
 	case o.HomeSize != "":
 		size := &resource.Quantity{}
-		if err := quantity("home-size", o.HomeSize, smallestStorage, "more than nothing, such as 10Gi", size); err != nil {
+		if err := quantity("--home-size", o.HomeSize, aboveZero, "more than nothing, such as 10Gi", size); err != nil {
 			return err
 		}
 		o.home = &v1alpha1.HomeSpec{Size: size, Keep: o.KeepHome}
@@ -247,5 +167,45 @@ func (o *Options) checkStorageClass() error {
 	if problems := validation.IsDNS1123Subdomain(o.StorageClass); len(problems) > 0 || len(o.StorageClass) > maxClass {
 		return fmt.Errorf("--storage-class %q is not the name of a storage class; see: kubectl get storageclasses", o.StorageClass)
 	}
+	return nil
+}
+
+func (o *Options) checkAuth() error {
+	const authSlurm v1alpha1.AuthType = "Slurm"
+	if strings.EqualFold(o.Auth, string(authSlurm)) && strings.EqualFold(o.Isolation, string(v1alpha1.NetworkIsolatedNone)) {
+		return errors.New("--auth slurm needs --isolation isolated, because jobs can read the key that opens the cluster; isolate it, or take --auth munge")
+	}
+	return choose("--auth", o.Auth, &o.auth.Type, v1alpha1.AuthMunge, authSlurm)
+}
+
+func (o *Options) checkNetwork() error {
+	return errors.Join(
+		choose("--isolation", o.Isolation, &o.network.Isolation, v1alpha1.NetworkIsolated, v1alpha1.NetworkIsolatedNone),
+		choose("--egress", o.Egress, &o.network.Egress, v1alpha1.NetworkEgressOpen, v1alpha1.NetworkEgressRestricted),
+	)
+}
+
+// choose finds the word that the API has for a text, in upper or lower case; an empty one is left out.
+func choose[Word ~string](flag, text string, into *Word, words ...Word) error {
+	if text == "" {
+		return nil
+	}
+	names := make([]string, 0, len(words))
+	for _, word := range words {
+		if strings.EqualFold(string(word), text) {
+			*into = word
+			return nil
+		}
+		names = append(names, strings.ToLower(string(word)))
+	}
+	return fmt.Errorf("%s %s: choose one of %s", flag, text, strings.Join(names, ", "))
+}
+
+// objectName checks the name of an object of Kubernetes, what, which kubectl lists as plural; an empty one is left out.
+func objectName(flag, text, what, plural string, into *string) error {
+	if text != "" && (len(text) > maxClass || !className.MatchString(text)) {
+		return fmt.Errorf("%s %q is not the name of %s; see: kubectl get %s", flag, text, what, plural)
+	}
+	*into = text
 	return nil
 }

@@ -1,5 +1,5 @@
 // Package install installs the operator from the chart that is built into the plugin. It is the only
-// package that uses Helm.
+// package that uses Helm, but for Helm's syntax of --set, which "create" has, too.
 package install
 
 import (

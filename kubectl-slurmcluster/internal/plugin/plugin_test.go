@@ -11,6 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientexec "k8s.io/client-go/util/exec"
@@ -37,7 +40,13 @@ func run(t *testing.T, exit error, args ...string) (w *clitest.World, code int, 
 	node := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "demo-cpu-0", Namespace: clitest.Namespace, Labels: map[string]string{
 		contract.LabelCluster: "demo", contract.LabelNode: "cpu-0", contract.LabelRole: contract.RoleSlurmd,
 	}}}
-	w = clitest.New(t, runner, []runtime.Object{clitest.Cluster()}, node)
+	w = clitest.New(t, runner, []runtime.Object{clitest.Cluster()}, node,
+		&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "nvidia"}},
+		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "batch"}},
+		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "ssd"}})
+	w.Classes = func(context.Context) ([]v1alpha1.SlurmClusterClass, error) {
+		return []v1alpha1.SlurmClusterClass{{ObjectMeta: metav1.ObjectMeta{Name: "small"}}}, nil
+	}
 	root := Command(w.Env)
 	root.SetArgs(args)
 	code = command.Run(t.Context(), w.Env, root)
@@ -98,6 +107,8 @@ func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"describe-node demo ": "cpu-0\n", "shell demo --node ": "cpu-0\n", "cp demo:x . --node ": "cpu-0\n", "scale demo --node-set ": "cpu\n",
 		"nodes demo -o ": "wide\njson\nyaml\nname\n", "extend demo 2h -o ": "json\nyaml\nname\n",
+		"create demo --class ": "small\n", "create demo --runtime-class ": "nvidia\n", "create demo --priority-class ": "batch\n",
+		"create demo --storage-class ": "ssd\n", "create demo --task-binding ": "none\ncores\n",
 	} {
 		w, _, _ := run(t, nil, append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(line, " ")...)...)
 		assert.Contains(t, w.Out.String(), want, line)
