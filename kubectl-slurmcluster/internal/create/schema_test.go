@@ -314,7 +314,7 @@ func TestSameRulesAsSchema(t *testing.T) {
 			},
 		},
 		"auth": {
-			values: []string{"Munge", "Kerberos"},
+			values: []string{"Munge", "Slurm", "Kerberos"},
 			option: func(o *Options, v string) { o.Auth = strings.ToLower(v) },
 			part: func(v string) func(m, s, n map[string]any) {
 				return func(_, s, _ map[string]any) { s["auth"] = map[string]any{"type": v} }

@@ -171,11 +171,10 @@ func (o *Options) checkStorageClass() error {
 }
 
 func (o *Options) checkAuth() error {
-	const authSlurm v1alpha1.AuthType = "Slurm"
-	if strings.EqualFold(o.Auth, string(authSlurm)) && strings.EqualFold(o.Isolation, string(v1alpha1.NetworkIsolatedNone)) {
+	if strings.EqualFold(o.Auth, string(v1alpha1.AuthSlurm)) && strings.EqualFold(o.Isolation, string(v1alpha1.NetworkIsolatedNone)) {
 		return errors.New("--auth slurm needs --isolation isolated, because jobs can read the key that opens the cluster; isolate it, or take --auth munge")
 	}
-	return choose("--auth", o.Auth, &o.auth.Type, v1alpha1.AuthMunge, authSlurm)
+	return choose("--auth", o.Auth, &o.auth.Type, v1alpha1.AuthMunge, v1alpha1.AuthSlurm)
 }
 
 func (o *Options) checkNetwork() error {

@@ -187,7 +187,7 @@ func (a *Agent) start() (*child, error) {
 	a.keyHash = hash
 	a.setStatus(a.Status())
 	argv := append(append([]string{}, a.Slurmctld...), "-D", "-f", filepath.Join(a.served(), contract.FileSlurmConf))
-	return startChild(argv, launch.Env(a.Sack.Env()...))
+	return startChild(argv, launch.Env(append(a.Sack.Env(), "MALLOC_ARENA_MAX=1")...))
 }
 
 // ended makes slurmctld's status the agent's own.
