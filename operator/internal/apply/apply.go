@@ -50,7 +50,9 @@ type key struct {
 // record is what was wanted of an object, and what the object was after that was written.
 type record struct {
 	want, live [sha256.Size]byte
-	cluster    types.NamespacedName
+	// version is the last resource version that was found to be live.
+	version string
+	cluster types.NamespacedName
 }
 
 // New makes a Writer that writes through c. reader reads from the API server itself: the caches that c may
@@ -75,11 +77,8 @@ func (w *Writer) Apply(ctx context.Context, owner metav1.Object, want runtime.Ap
 	}
 	k := key{reflect.TypeOf(live), types.NamespacedName{Namespace: id.Metadata.Namespace, Name: id.Metadata.Name}}
 	now := record{want: sha256.Sum256(text), cluster: types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}}
-	if now.live, err = fingerprint(live); err != nil {
+	if done, err := w.remembers(k, now.want, live); done || err != nil {
 		return err
-	}
-	if live.GetResourceVersion() != "" && w.remembers(k, now) {
-		return nil
 	}
 	if err := w.checkOwner(ctx, owner, k, live); err != nil {
 		return err
@@ -93,6 +92,7 @@ func (w *Writer) Apply(ctx context.Context, owner metav1.Object, want runtime.Ap
 	if now.live, err = fingerprint(live); err != nil {
 		return err
 	}
+	now.version = live.GetResourceVersion()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.done[k] = now
@@ -134,10 +134,27 @@ func (w *Writer) checkOwner(ctx context.Context, owner metav1.Object, k key, liv
 	return nil
 }
 
-func (w *Writer) remembers(k key, r record) bool {
+// remembers tells whether an object still is as the Apply of the same want left it.
+func (w *Writer) remembers(k key, want [sha256.Size]byte, live client.Object) (bool, error) {
+	version := live.GetResourceVersion()
+	w.mu.Lock()
+	r, is := w.done[k]
+	w.mu.Unlock()
+	switch {
+	case version == "" || !is || r.want != want:
+		return false, nil
+	case version == r.version:
+		return true, nil
+	}
+	found, err := fingerprint(live)
+	if err != nil || found != r.live {
+		return false, err
+	}
+	r.version = version
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.done[k] == r
+	w.done[k] = r
+	return true, nil
 }
 
 // ForgetCluster drops what is remembered of a cluster's objects, when it is gone.

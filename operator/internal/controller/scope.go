@@ -27,8 +27,10 @@ import (
 type scope struct {
 	*Reconciler
 	cluster *v1alpha1.SlurmCluster
-	memory  *memory
-	want    desired.Cluster
+	// began is when this look began.
+	began  time.Time
+	memory *memory
+	want   desired.Cluster
 
 	service    *corev1.Service
 	nodes      *corev1.Service
@@ -79,6 +81,7 @@ func (r *Reconciler) newScope(c *v1alpha1.SlurmCluster) *scope {
 	return &scope{
 		Reconciler: r,
 		cluster:    c,
+		began:      r.Clock.Now(),
 		memory:     r.memories.of(client.ObjectKeyFromObject(c), c.UID),
 		want:       desired.Cluster{Object: c, DefaultImage: r.SlurmImage, OperatorNamespace: r.OperatorNamespace},
 		service:    &corev1.Service{}, nodes: &corev1.Service{},
@@ -212,6 +215,10 @@ const (
 	// soon is for a cluster in which something happens: Kubernetes does not tell when slurmctld begins to
 	// answer or a slurmd registers.
 	soon = 100 * time.Millisecond
+	// lookShare bounds the part of the time that looks at one cluster take: where machines are busy, answers come late, and
+	// asking often would make them come later still. slowed is the longest that this makes soon.
+	lookShare = 4
+	slowed    = 500 * time.Millisecond
 	// later is for a cluster that is not ready although nothing happens any more.
 	later = 2 * time.Second
 	// wordTime is how long a node whose container was resized may take to say what it would like to be.
@@ -245,8 +252,10 @@ func (s *scope) nextLook(changed bool) time.Duration {
 		return min(requeueEvery, s.PollInterval)
 	case s.settled() && len(s.problems) == 0:
 		return s.idleIn()
+	case !s.known && (s.controllerPod == nil || s.controllerPod.Status.PodIP == ""):
+		// Nobody can be asked, and Kubernetes tells when that changes.
 	case now.Sub(s.memory.activity) < lively && s.waiting == nil && !s.settled() && !s.refused():
-		return soon
+		return min(max(soon, lookShare*now.Sub(s.began)), slowed)
 	}
 	return min(later, s.PollInterval)
 }

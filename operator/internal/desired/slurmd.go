@@ -130,9 +130,11 @@ func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfigurati
 // munged is a native sidecar, which keeps the key from jobs: it is there before slurmd and after it. That costs no time, because
 // it has no startup probe: slurmd's shim waits for its socket.
 func munged(c Cluster) *corev1ac.ContainerApplyConfiguration {
-	return container(c, c.nodeImage(), contract.ContainerMunged, "munged").
+	ac := container(c, c.nodeImage(), contract.ContainerMunged, "munged").
 		WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
 		WithVolumeMounts(mount("keys", contract.KeyDir), mount("shared", contract.SharedDir))
+	ac.Command = []string{shimProgram} // it has one child, and waits for that
+	return ac
 }
 
 func slurmdArgs(set v1alpha1.NodeSet) []string {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agnivade/levenshtein"
 )
@@ -34,18 +35,23 @@ func OwnedKeys() []string {
 	return keys
 }
 
+// ownedKeys holds OwnedKeys in lower case.
+var ownedKeys = sync.OnceValue(func() map[string]bool {
+	keys := map[string]bool{}
+	for _, k := range OwnedKeys() {
+		keys[strings.ToLower(k)] = true
+	}
+	return keys
+})
+
 // Validate checks a user's parameters: every key is one that slurm.conf knows and that the operator does
 // not own, stands there once, and has a value of one line. The error is a sentence for the user.
 func Validate(config map[string]string) error {
-	own := map[string]bool{}
-	for _, k := range OwnedKeys() {
-		own[strings.ToLower(k)] = true
-	}
 	seen := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		lower := strings.ToLower(key)
 		switch {
-		case own[lower]:
+		case ownedKeys()[lower]:
 			return fmt.Errorf("spec.config.%s is set by the operator; remove it", key)
 		case known[lower] == "":
 			return fmt.Errorf("spec.config.%q is not a parameter of slurm.conf%s", key, suggestion(lower))
