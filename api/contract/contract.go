@@ -113,6 +113,9 @@ const AgentPathVisitors = "/visitors"
 // a token.
 const AgentPathAnnounce = "/announce"
 
+// AgentPathVisit is where nodes POST that somebody has a shell on them; it answers with the last AgentAnnouncement.
+const AgentPathVisit = "/visit"
+
 // AgentEventsWait is how long it waits for an event, in seconds.
 const AgentEventsWait = 25
 
@@ -137,17 +140,19 @@ type AgentEvents struct {
 	Count uint64 `json:"count"`
 }
 
-// AgentVisitors are the people with a shell in slurmctld's pod.
+// AgentVisitors are the people with a shell.
 type AgentVisitors struct {
-	// Now is how many terminals are open.
+	// Now is how many terminals are open in slurmctld's pod.
 	Now int `json:"now"`
-	// SecondsSince is how long ago the last one was seen; negative if there was none since slurmctld's container started.
+	// SecondsSince is how long ago the last one, there or on a node, was seen; negative if there was none since slurmctld's container started.
 	SecondsSince int64 `json:"secondsSince"`
 }
 
 // AgentAnnouncement is a line of text for people.
 type AgentAnnouncement struct {
 	Text string `json:"text"`
+	// Number tells announcements apart; the agent counts them from 1 on.
+	Number int `json:"number,omitempty"`
 }
 
 // AppliedBy is a way in which slurmctld comes to run with a configuration.

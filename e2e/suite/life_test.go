@@ -17,6 +17,7 @@ import (
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/e2e/suite/harness"
+	"github.com/slurmcluster/slurmcluster/e2e/suite/kube"
 )
 
 func lifetime(ttl, idle time.Duration) harness.Change {
@@ -103,13 +104,12 @@ func TestIdleTimeout(t *testing.T) {
 	id := c.Submit("sleep 25")
 	c.AwaitJob(id, "COMPLETED")
 	c.Await("idle", func(o *v1alpha1.SlurmCluster) bool { return o.Status.IdleSince != nil })
-	shell := make(chan time.Time)
-	go func() {
-		_, _ = c.Try("script", "-qc", "sleep 30", "/dev/null")
-		shell <- time.Now()
-	}()
-	left := <-shell
-	require.Empty(t, c.Get().DeletionTimestamp)
+	for _, where := range []kube.Container{c.Controller(), c.Node("cpu-0")} {
+		_, err := c.Exec(e.Ctx, where, nil, "script", "-qc", "sleep 30", "/dev/null")
+		require.NoError(t, err)
+		require.Empty(t, c.Get().DeletionTimestamp, "a shell in %s keeps it", where.Pod)
+	}
+	left := time.Now()
 	awaitGone(c)
 	// The agent looks every 15 s whether somebody is there.
 	require.GreaterOrEqual(t, time.Since(left), idle-16*time.Second)

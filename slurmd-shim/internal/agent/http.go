@@ -28,6 +28,7 @@ func (a *Agent) Handler() http.Handler {
 	mux.HandleFunc("GET "+contract.AgentPathEvents, a.allowed(a.serveEvents))
 	mux.HandleFunc("GET "+contract.AgentPathVisitors, a.allowed(a.serveVisitors))
 	mux.HandleFunc("POST "+contract.AgentPathAnnounce, a.allowed(a.serveAnnounce))
+	mux.HandleFunc("POST "+contract.AgentPathVisit, a.serveVisit)
 	mux.HandleFunc("POST "+contract.AgentPathPower, local(a.servePower))
 	mux.HandleFunc("GET "+contract.AgentPathProlog, local(a.serveProlog))
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {

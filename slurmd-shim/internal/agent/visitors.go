@@ -4,18 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
-	"unicode"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/terminals"
 )
 
 const (
@@ -25,37 +20,42 @@ const (
 	announcementLimit = 4096
 )
 
-// visitors remembers when somebody last had a shell.
+// visitors remembers when somebody last had a shell, and what they are to be told.
 type visitors struct {
-	mu   sync.Mutex
-	last time.Time
+	mu        sync.Mutex
+	last      time.Time
+	announced contract.AgentAnnouncement
 }
 
-// terminals are the pseudo-terminals that are open in this container: each shell of kubectl exec has one, and no daemon.
-func (a *Agent) terminals() ([]string, error) {
-	entries, err := os.ReadDir(a.Terminals)
-	if err != nil {
-		return nil, fmt.Errorf("listing terminals: %w", err)
-	}
-	var list []string
-	for _, entry := range entries {
-		if entry.Name() != "ptmx" {
-			list = append(list, filepath.Join(a.Terminals, entry.Name()))
-		}
-	}
-	return list, nil
+// announce remembers an announcement for shells on nodes.
+func (v *visitors) announce(what contract.AgentAnnouncement) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	what.Number = v.announced.Number + 1
+	v.announced = what
+}
+
+// serveVisit hears that somebody has a shell on a node, and answers with what was announced last. It wants no token, which a
+// node has not: all that it does is to keep a cluster from being idle, as its own users, whom its NetworkPolicy lets
+// ask, may do anyway.
+func (a *Agent) serveVisit(w http.ResponseWriter, _ *http.Request) {
+	a.visitors.mu.Lock()
+	a.visitors.last = time.Now()
+	announced := a.visitors.announced
+	a.visitors.mu.Unlock()
+	a.answer(w, announced)
 }
 
 // countVisitors counts open shells and remembers when there was one.
 func (a *Agent) countVisitors() contract.AgentVisitors {
-	terminals, err := a.terminals()
+	shells, err := terminals.List(a.Terminals)
 	if err != nil {
 		a.Log.Warn("taking somebody to be there", "error", err)
-		terminals = []string{""}
+		shells = []string{""}
 	}
 	a.visitors.mu.Lock()
 	defer a.visitors.mu.Unlock()
-	now := contract.AgentVisitors{Now: len(terminals), SecondsSince: -1}
+	now := contract.AgentVisitors{Now: len(shells), SecondsSince: -1}
 	if now.Now > 0 {
 		a.visitors.last = time.Now()
 	}
@@ -73,42 +73,10 @@ func (a *Agent) serveAnnounce(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "an announcement is a JSON object with text: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	if err := errors.Join(a.writeToTerminals(in.Text), a.notifyJobs(r.Context(), in.Text)); err != nil {
+	a.visitors.announce(in)
+	if err := errors.Join(terminals.Write(a.Terminals, in.Text), a.notifyJobs(r.Context(), in.Text)); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
-}
-
-// writeToTerminals shows a line in every shell.
-func (a *Agent) writeToTerminals(text string) error {
-	terminals, err := a.terminals()
-	if err != nil {
-		return err
-	}
-	line := "\r\n" + printable(text) + "\r\n"
-	var errs []error
-	for _, name := range terminals {
-		// A terminal whose owner has stopped its output must not stop us.
-		f, err := os.OpenFile(name, os.O_WRONLY|syscall.O_NOCTTY|syscall.O_NONBLOCK, 0)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // closed since
-		}
-		if err == nil {
-			_, err = f.WriteString(line)
-			err = errors.Join(err, f.Close())
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// printable leaves out what a terminal would take for a command.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return -1
-	}, text)
 }
 
 // notifyJobs shows a line to who runs a job interactively; in the output of a script, nobody would look for it.
@@ -122,7 +90,7 @@ func (a *Agent) notifyJobs(ctx context.Context, text string) error {
 	var errs []error
 	for line := range strings.Lines(jobs) {
 		if id, batch, _ := strings.Cut(strings.TrimSpace(line), "|"); batch == "0" {
-			_, err := a.slurm(ctx, a.Scontrol, "notify", id, printable(text))
+			_, err := a.slurm(ctx, a.Scontrol, "notify", id, terminals.Printable(text))
 			errs = append(errs, err)
 		}
 	}

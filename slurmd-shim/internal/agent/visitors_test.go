@@ -37,6 +37,24 @@ func TestVisitors(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, ask(a, http.MethodGet, contract.AgentPathVisitors, "", here, nil).Code)
 }
 
+// TestVisit: nodes tell of their shells, and hear what was announced.
+func TestVisit(t *testing.T) {
+	a, dir := scaler(t)
+	a.Terminals, a.Squeue = dir, "true"
+	visit := func() (said contract.AgentAnnouncement) {
+		w := ask(a, http.MethodPost, contract.AgentPathVisit, "", there, nil)
+		require.Equal(t, http.StatusOK, w.Code)
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &said))
+		return said
+	}
+	require.Zero(t, visit())
+	require.WithinDuration(t, time.Now(), a.visitors.last, time.Minute)
+	for _, text := range []string{"one", "two"} {
+		ask(a, http.MethodPost, contract.AgentPathAnnounce, token(t, key, contract.UserName, time.Minute), there, contract.AgentAnnouncement{Text: text})
+	}
+	require.Equal(t, contract.AgentAnnouncement{Text: "two", Number: 2}, visit())
+}
+
 func TestAnnounce(t *testing.T) {
 	a, dir := scaler(t)
 	a.Terminals, a.Squeue = filepath.Join(dir, "pts"), filepath.Join(dir, "squeue")

@@ -14,6 +14,7 @@ import (
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/agent"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/keeper"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/terminals"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/watch"
 )
 
@@ -62,7 +63,7 @@ func (a *app) slurmctld() *cobra.Command {
 				MungeSocket: contract.MungeSocket,
 				Listen:      fmt.Sprintf(":%d", contract.PortAgent),
 				Proc:        "/proc",
-				Terminals:   "/dev/pts",
+				Terminals:   terminals.Dir,
 				Slurmctld:   []string{"slurmctld"},
 				Scontrol:    "scontrol",
 				Sinfo:       "sinfo",

@@ -8,12 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"runtime/debug"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/ask"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/follow"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
@@ -21,6 +21,8 @@ import (
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/nodeconf"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/rekey"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/scontrol"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/terminals"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/visit"
 )
 
 // followed is what the follower has to know.
@@ -78,17 +80,17 @@ func stayLean(ctx context.Context) {
 	}()
 }
 
-// agentURL is where slurmctld's agent answers, which is where slurmctld is.
-func agentURL() string {
+// slurmctldsAgent is on slurmctld's host.
+func slurmctldsAgent() ask.Agent {
 	host, _, _ := net.SplitHostPort(os.Getenv(contract.EnvController)) // slurmd was started with it
-	return "http://" + net.JoinHostPort(host, strconv.Itoa(contract.PortAgent))
+	return ask.At(host)
 }
 
 // follow is the process beside slurmd, its parent.
 func (a *app) follow() *cobra.Command {
 	return &cobra.Command{
 		Use: "follow NODE", Args: cobra.ExactArgs(1), Hidden: true,
-		Short: "Let the node follow its container when that is resized in place, and the cluster when its key changes",
+		Short: "Let the node follow its container's size and the cluster's key, and tell who has a shell here",
 		RunE: func(c *cobra.Command, args []string) error {
 			var what followed
 			if err := json.Unmarshal([]byte(args[0]), &what); err != nil {
@@ -117,10 +119,12 @@ func (a *app) follow() *cobra.Command {
 				return launch.SlurmdProgram.Resize(slurmd, conf)
 			}
 			if what.Sack.Key != "" {
-				keys := rekey.Rekeyer{Sack: what.Sack, Used: what.KeyHash, Agent: agentURL(), Log: a.log,
+				keys := rekey.Rekeyer{Sack: what.Sack, Used: what.KeyHash, Agent: slurmctldsAgent(), Log: a.log,
 					Restart: func() error { return launch.Restart(slurmd) }}
 				go keys.Run(c.Context())
 			}
+			visitors := visit.Visitors{Terminals: terminals.Dir, Agent: slurmctldsAgent(), Log: a.log}
+			go visitors.Run(c.Context())
 			stayLean(c.Context())
 			f.Run(c.Context())
 			return nil

@@ -2,8 +2,6 @@ package cmd
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"time"
@@ -11,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/ask"
 )
 
 // Links are the names under which slurmctld starts this program, with what they mean.
@@ -28,7 +27,7 @@ func (a *app) power() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), tellTime)
 			defer cancel()
-			return askAgent(ctx, http.MethodPost, contract.AgentPathPower)
+			return ask.At("127.0.0.1").Post(ctx, contract.AgentPathPower, nil, nil)
 		},
 	}
 }
@@ -41,25 +40,9 @@ func (a *app) prolog() *cobra.Command {
 		Short: "Wait until the nodes of a job have been switched on",
 		Run: func(c *cobra.Command, _ []string) {
 			path := contract.AgentPathProlog + "?nodes=" + url.QueryEscape(os.Getenv("SLURM_JOB_NODELIST"))
-			if err := askAgent(c.Context(), http.MethodGet, path); err != nil {
+			if err := ask.At("127.0.0.1").Get(c.Context(), path, nil); err != nil {
 				a.log.Warn("a job may start up to 30 seconds late", "job", os.Getenv("SLURM_JOB_ID"), "error", err)
 			}
 		},
 	}
-}
-
-func askAgent(ctx context.Context, method, path string) error {
-	target := fmt.Sprintf("http://127.0.0.1:%d%s", contract.PortAgent, path)
-	request, err := http.NewRequestWithContext(ctx, method, target, nil) //nolint:gosec // the host is this one
-	if err != nil {
-		return fmt.Errorf("ask the agent: %w", err)
-	}
-	response, err := http.DefaultClient.Do(request) //nolint:gosec // the host is this one
-	if err != nil {
-		return fmt.Errorf("ask the agent: %w", err)
-	}
-	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
-		return fmt.Errorf("ask the agent: it answered %s", response.Status)
-	}
-	return nil
 }

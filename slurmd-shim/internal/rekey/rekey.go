@@ -5,14 +5,12 @@ package rekey
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
-	"net/http"
 	"path/filepath"
 	"time"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/ask"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/watch"
 )
@@ -27,9 +25,8 @@ const (
 type Rekeyer struct {
 	Sack launch.Sack
 	// Used is the hash of the key that slurmd uses.
-	Used string
-	// Agent is the URL of slurmctld's agent.
-	Agent string
+	Used  string
+	Agent ask.Agent
 	// Restart lets slurmd start itself anew.
 	Restart func() error
 	Log     *slog.Logger
@@ -78,28 +75,9 @@ func (r *Rekeyer) follow(ctx context.Context) error {
 
 // slurmctldUses tells whether slurmctld takes connections with the key of a hash. It does not while it restarts.
 func (r *Rekeyer) slurmctldUses(ctx context.Context, hash string) bool {
-	var config contract.AgentConfig
-	return r.ask(ctx, contract.AgentPathConfig, &config) == nil && config.KeyHash == hash && r.ask(ctx, contract.AgentPathReady, nil) == nil
-}
-
-// ask asks slurmctld's agent. An answer goes to into, unless that is nil.
-func (r *Rekeyer) ask(ctx context.Context, path string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Agent+path, nil)
-	if err != nil {
-		return fmt.Errorf("ask slurmctld's agent: %w", err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("ask slurmctld's agent: %w", err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("slurmctld's agent says %s", response.Status)
-	}
-	if into == nil {
-		return nil
-	}
-	return json.NewDecoder(response.Body).Decode(into)
+	var config contract.AgentConfig
+	return r.Agent.Get(ctx, contract.AgentPathConfig, &config) == nil && config.KeyHash == hash &&
+		r.Agent.Get(ctx, contract.AgentPathReady, nil) == nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/ask"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
 )
 
@@ -41,7 +42,7 @@ func TestRun(t *testing.T) {
 	defer agent.Close()
 	old := write("a")
 	slurmctlds.Store(old)
-	r := &Rekeyer{Sack: launch.Sack{Key: key}, Used: old, Agent: agent.URL, Log: slog.New(slog.DiscardHandler), Restart: func() error {
+	r := &Rekeyer{Sack: launch.Sack{Key: key}, Used: old, Agent: ask.Agent(agent.URL), Log: slog.New(slog.DiscardHandler), Restart: func() error {
 		if restarts.Add(1) == 1 {
 			return errors.New("not this time")
 		}
