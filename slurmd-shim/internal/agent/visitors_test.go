@@ -40,7 +40,8 @@ func TestVisitors(t *testing.T) {
 // TestVisit: nodes tell of their shells, and hear what was announced.
 func TestVisit(t *testing.T) {
 	a, dir := scaler(t)
-	a.Terminals, a.Squeue = dir, "true"
+	a.Terminals, a.Squeue = filepath.Join(dir, "pts"), "true"
+	require.NoError(t, os.Mkdir(a.Terminals, 0o700))
 	visit := func() (said contract.AgentAnnouncement) {
 		w := ask(a, http.MethodPost, contract.AgentPathVisit, "", there, nil)
 		require.Equal(t, http.StatusOK, w.Code)
