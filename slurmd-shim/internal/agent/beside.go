@@ -9,21 +9,19 @@ import (
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
 )
 
-// mungedRest is how long a munged that has ended stays away, so that one that cannot stay does not keep the machine busy.
-const mungedRest = 500 * time.Millisecond
+// restTime is how long a program beside slurmctld that has ended stays away, so that one that cannot stay does not keep the
+// machine busy.
+const restTime = 500 * time.Millisecond
 
-// keepMunged runs munged, and runs it again when it ends by itself. It tells when that is hopeless. stop ends it, which is for
-// after slurmctld.
-func (a *Agent) keepMunged() (failed <-chan error, stop func()) {
-	if a.Sack.Key != "" {
-		return nil, func() {}
-	}
+// keep runs a program beside slurmctld, and runs it again when it ends by itself. It tells when that is hopeless. stop ends
+// it, which is for after slurmctld.
+func (a *Agent) keep(name string, run func(context.Context) error) (failed <-chan error, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	failure, done := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
-			err := a.Munged(ctx)
+			err := run(ctx)
 			var ended *exit.Error
 			switch {
 			case ctx.Err() != nil:
@@ -32,11 +30,11 @@ func (a *Agent) keepMunged() (failed <-chan error, stop func()) {
 				failure <- err
 				return
 			}
-			a.Log.Error("munged has ended and is started again", "error", err)
+			a.Log.Error(name+" has ended and is started again", "error", err)
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(mungedRest):
+			case <-time.After(restTime):
 			}
 		}
 	}()
@@ -44,6 +42,14 @@ func (a *Agent) keepMunged() (failed <-chan error, stop func()) {
 		cancel()
 		<-done
 	}
+}
+
+// keepMunged runs munged where slurmctld needs one.
+func (a *Agent) keepMunged() (failed <-chan error, stop func()) {
+	if a.Sack.Key != "" {
+		return nil, func() {}
+	}
+	return a.keep("munged", a.Munged)
 }
 
 // awaitAuth waits until slurmctld can authenticate, or until that is hopeless.
