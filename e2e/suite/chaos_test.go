@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -27,8 +28,8 @@ import (
 // chaosPause is how long a disturbance may have its effect before the next.
 const chaosPause = 3 * time.Second
 
-// chaosPatience is how long everything may take to come to rest in the end.
-const chaosPatience = 5 * time.Minute
+// chaosPatience is how long nothing may go on in the end while jobs are left; several clusters may have long queues by then.
+const chaosPatience = 3 * time.Minute
 
 // saveTime is Slurm's own: what is submitted so shortly before a kill of slurmctld is lost with it.
 const saveTime = 6 * time.Second
@@ -81,7 +82,7 @@ func TestChaos(t *testing.T) {
 // wreak disturbs one cluster, to which a job is submitted every so often: several share the machine.
 func wreak(t *testing.T, seed uint64, minutes float64, every time.Duration) {
 	t.Helper()
-	e := harness.NewFor(t, time.Duration(minutes*float64(time.Minute))+2*chaosPatience)
+	e := harness.NewFor(t, time.Duration(minutes*float64(time.Minute))*2+4*chaosPatience)
 	require.NoError(t, e.Kube.Create(e.Ctx, claim(e, "data")))
 	c := &chaos{random: rand.New(rand.NewPCG(seed, 0)), Cluster: e.Start("demo", nodes(3), storage("100Mi", false), func(s *v1alpha1.SlurmClusterSpec) {
 		burst := harness.NodeSet("burst", 0)
@@ -269,13 +270,17 @@ func (c *chaos) remove(pod *corev1.Pod, grace int64) {
 
 // check waits until all jobs have ended, and counts.
 func (c *chaos) check() {
-	var left string
-	c.Eventually(chaosPatience, "all jobs have ended", func() error {
-		var err error
-		if left, err = c.Try("squeue", "--noheader"); err != nil || left != "" {
-			return fmt.Errorf("left are, with error %w:\n%s", err, left)
+	before, since := "", time.Now()
+	c.Eventually(24*time.Hour, "all jobs have ended", func() error {
+		left, err := c.Try("squeue", "--noheader", "--format=%i %T %r %N")
+		if err == nil && left == "" {
+			return nil
 		}
-		return nil
+		if left != before {
+			before, since = left, time.Now()
+		}
+		require.Less(c, time.Since(since), chaosPatience, "nothing goes on; left are, with error %v:\n%s", err, left)
+		return errors.New(left)
 	})
 	c.AwaitSettled()
 	done, again := 0, 0
