@@ -118,9 +118,17 @@ func (p *planner) off(set Set, pod *place, node *slurm.Node, wanted bool) {
 	case p.misfit(set, node):
 		p.add(DeleteNode, pod, WhyUpdate)
 	case node.Is("DOWN") && failed(node) && p.Now.Sub(node.ReasonChangedAt.Time()) < set.Cloud.StartTimeout:
-	case node.Is("DOWN") && (node.Ours() || failed(node)), node.Is("POWERING_DOWN"), node.Draining():
+	case node.Is("DOWN") && !node.Ours() && !failed(node):
+	case node.Is("POWERING_DOWN"):
 		// Slurm may use it again, and need not wait until its own time for that is over.
 		p.add(Resume, pod, WhySwitchedOff)
+	case node.Is("DOWN"), node.Draining():
+		// A resume would mark it as not responding (update_node's _require_node_reg).
+		p.add(Admit, pod, WhySwitchedOff)
+	case node.Is("IDLE") && node.Is("NOT_RESPONDING") && !node.Is("POWER_DOWN"):
+		// From its next start or configuration on, Slurm would never switch it on (_build_bitmaps). Switching it off again
+		// takes the mark away.
+		p.add(PowerDown, pod, WhyNotResponding)
 	}
 }
 

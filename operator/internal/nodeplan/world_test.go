@@ -72,6 +72,9 @@ type simNode struct {
 	// asked tells that it is to be switched off once it is free, or on.
 	askedOff, askedOn bool
 	lastBusy          int64
+	// mute is the mark that a resume leaves on a node that is off and down or drained: it is not used until it is switched off
+	// again.
+	mute bool
 }
 
 type simJob struct {
@@ -142,7 +145,9 @@ func (w *world) switchNodes() {
 			w.requeue(name)
 			n.power, n.down, n.drain, n.reason, n.since, n.askedOff = off, true, false, "ResumeTimeout reached", w.now, false
 		case n.power == up && n.askedOff && !busy:
-			n.power, n.powerSince, n.askedOff, n.drain = switchedOff, w.now, false, false
+			n.power, n.powerSince, n.askedOff, n.drain, n.mute = switchedOff, w.now, false, false, false
+		case n.power == off && n.askedOff && !busy:
+			n.power, n.powerSince, n.askedOff, n.mute = switchedOff, w.now, false, false
 		case n.power == switchedOff && w.now-n.powerSince > suspendTicks:
 			n.power = off
 		}
@@ -209,7 +214,7 @@ func (w *world) free() []string {
 		case n.drain || n.down || n.askedOff || len(w.jobsOn(name)) > 0:
 		case n.power == up && w.alive(name):
 			there = append(there, name)
-		case n.power == off:
+		case n.power == off && !n.mute:
 			away = append(away, name)
 		}
 	}
@@ -283,6 +288,9 @@ func (w *world) node(name string) slurm.Node {
 		if n.power != up {
 			node.State = append(node.State, string(n.power))
 		}
+		if n.mute {
+			node.State = append(node.State, "NOT_RESPONDING")
+		}
 		if n.askedOff {
 			node.State = append(node.State, "POWER_DOWN")
 		}
@@ -333,8 +341,11 @@ func (w *world) do(s Step) {
 		if n != nil && n.drain && !n.ours() {
 			w.harm = append(w.harm, fmt.Sprintf("%d: an administrator's drain of %s was ended", w.now, s.Node))
 		}
-		if n != nil && n.power == switchedOff {
-			n.power = off
+		if n != nil && s.Action == Resume {
+			n.mute = n.cloud && n.power != up && (n.down || n.drain)
+			if n.power == switchedOff {
+				n.power = off
+			}
 		}
 		mark(false, false, slurm.NoReason)
 	case CreateNode:
