@@ -99,9 +99,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.prepare(ctx); err != nil {
 		return err
 	}
-	restFailed, stopSlurmrestd := a.keep("slurmrestd", a.runSlurmrestd)
+	restFailed, stopSlurmrestd := a.keep(ctx, "slurmrestd", a.runSlurmrestd)
 	defer stopSlurmrestd()
-	mungedFailed, stopMunged := a.keepMunged()
+	mungedFailed, stopMunged := a.keepMunged(ctx)
 	defer stopMunged()
 	if err := a.awaitAuth(ctx, mungedFailed); err != nil {
 		return err
@@ -152,7 +152,9 @@ func (a *Agent) Run(ctx context.Context) error {
 // giveUp ends slurmctld for another's failure.
 func (a *Agent) giveUp(c *child, err error) error {
 	c.signal(a.Log, syscall.SIGTERM)
-	<-c.done // what matters is err
+	if end := <-c.done; end != nil {
+		a.Log.Warn("slurmctld did not end as told", "error", end)
+	}
 	return err
 }
 

@@ -14,9 +14,9 @@ import (
 const restTime = 500 * time.Millisecond
 
 // keep runs a program beside slurmctld, and runs it again when it ends by itself. It tells when that is hopeless. stop ends
-// it, which is for after slurmctld.
-func (a *Agent) keep(name string, run func(context.Context) error) (failed <-chan error, stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+// it, which is for after slurmctld, and so later than ctx.
+func (a *Agent) keep(ctx context.Context, name string, run func(context.Context) error) (failed <-chan error, stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	failure, done := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -45,11 +45,11 @@ func (a *Agent) keep(name string, run func(context.Context) error) (failed <-cha
 }
 
 // keepMunged runs munged where slurmctld needs one.
-func (a *Agent) keepMunged() (failed <-chan error, stop func()) {
+func (a *Agent) keepMunged(ctx context.Context) (failed <-chan error, stop func()) {
 	if a.Sack.Key != "" {
 		return nil, func() {}
 	}
-	return a.keep("munged", a.Munged)
+	return a.keep(ctx, "munged", a.Munged)
 }
 
 // awaitAuth waits until slurmctld can authenticate, or until that is hopeless.

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -26,8 +27,7 @@ func (a *Agent) runSlurmrestd(ctx context.Context) error {
 	if err := os.Remove(a.RestSocket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return exit.Configf("remove what a killed slurmrestd left behind: %w; delete it", err)
 	}
-	argv := append(a.Slurmrestd[1:len(a.Slurmrestd):len(a.Slurmrestd)], "unix:"+a.RestSocket)
-	c := exec.CommandContext(ctx, a.Slurmrestd[0], argv...)
+	c := exec.CommandContext(ctx, a.Slurmrestd[0], slices.Concat(a.Slurmrestd[1:], []string{"unix:" + a.RestSocket})...)
 	c.Stdout, c.Stderr = os.Stdout, os.Stderr
 	// SLURM_JWT keeps slurmrestd from needing a munged. A pod's seccomp profile does not let it unshare namespaces, and the
 	// container has its own already. Slurm advises against running it as SlurmUser, since anybody may speak to it: here, only
