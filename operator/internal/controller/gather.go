@@ -31,8 +31,9 @@ type gathering struct {
 	controllerRefused bool
 }
 
-// gather lets no node of a new cluster stand in the way of its slurmctld. And it lets no job onto a cluster that wants all of its nodes or none until they are there, and takes away those that are if
-// there is no room for the others. Once it has had all of them, it is like any other.
+// gather lets no node of a new cluster stand in the way of its slurmctld. And it lets no job onto a cluster that wants all of its
+// nodes or none until they are there, and takes away those that are if there is no room for the others. Once it has had all of
+// them, it is like any other.
 func (s *scope) gather(context.Context) error {
 	spec, m := &s.cluster.Spec, &s.memory.gathering
 	if s.controllerPod != nil {

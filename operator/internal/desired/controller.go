@@ -20,8 +20,8 @@ const StateVolume = "state"
 // controllerGrace is how long slurmctld may take to save its state, in seconds; it needs about three.
 const controllerGrace = 30
 
-// Controller runs slurmctld, and in the same container slurmrestd and, if it needs one, munged. Its pod is replaced by the operator and
-// not by the StatefulSet (OnDelete), because without a volume the queue is lost with the pod.
+// Controller runs slurmctld, and in the same container slurmrestd and, if it needs one, munged. Its pod is replaced by the
+// operator and not by the StatefulSet (OnDelete), because without a volume the queue is lost with the pod.
 func Controller(c Cluster) *appsv1ac.StatefulSetApplyConfiguration {
 	spec := c.Object.Spec.Controller
 	labels := c.labels(contract.RoleController)

@@ -55,8 +55,8 @@ type Partition struct {
 	State        string
 }
 
-// Render makes the files by name: slurm.conf as slurmctld serves it, slurm.conf for clients in
-// slurmctld's own pod, cgroup.conf and, where nodes have devices, gres.conf. It fails with a sentence when something cannot be written safely.
+// Render makes the files by name: slurm.conf as slurmctld serves it, slurm.conf for clients in slurmctld's own pod, cgroup.conf
+// and, where nodes have devices, gres.conf. It fails with a sentence when something cannot be written safely.
 func Render(c Cluster) (map[string]string, error) {
 	if err := Validate(c.Config); err != nil {
 		return nil, err
