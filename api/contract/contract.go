@@ -51,10 +51,10 @@ const AnnotationGres = "slurmcluster.dev/gres"
 
 // Container names.
 const (
-	// ContainerSlurmctld also runs munged and slurmrestd, ContainerMunged the munged of a node.
-	ContainerSlurmctld = "slurmctld"
-	ContainerSlurmd    = "slurmd"
-	ContainerMunged    = "munged"
+	ContainerSlurmctld  = "slurmctld"
+	ContainerSlurmd     = "slurmd"
+	ContainerMunged     = "munged"
+	ContainerSlurmrestd = "slurmrestd"
 	// ContainerVersion tells the version of Slurm in an image.
 	ContainerVersion = "version"
 )
@@ -180,12 +180,14 @@ type AgentConfig struct {
 	KeyHash string `json:"keyHash,omitempty"`
 }
 
-// Users of the images. Every daemon of a SingleUser cluster runs as UserID.
+// Users of the images. Every daemon of a SingleUser cluster runs as UserID; slurmrestd refuses to run
+// as SlurmUser or in its groups, so it has an id of its own.
 const (
-	UserName = "user"
-	UserID   = 1000
-	GroupID  = 1000
-	// VolumeGroupID is the pods' fsGroup. It is nobody's primary group.
+	UserName         = "user"
+	UserID           = 1000
+	GroupID          = 1000
+	SlurmrestdUserID = 1001
+	// VolumeGroupID is the pods' fsGroup. It is nobody's primary group: slurmrestd would refuse it.
 	VolumeGroupID = 1002
 )
 
@@ -226,8 +228,6 @@ const (
 	NodeConf = RunDir + "/node.conf"
 	// GresConf holds the devices of one node, and is included by gres.conf as NodeConf is by slurm.conf.
 	GresConf = RunDir + "/gres.conf"
-	// RestSocket is slurmrestd's; slurmctld's agent hands it what comes to PortSlurmrestd with a token.
-	RestSocket = RunDir + "/slurmrestd.socket"
 	// SlurmdLink leads to slurmd-shim. slurmd is started under this name, and so starts the shim when it starts
 	// itself anew; SlurmdProgram leads to slurmd itself.
 	SlurmdLink    = RunDir + "/slurmd"

@@ -29,6 +29,15 @@ type manifest struct {
 	Nodes                       []string
 }
 
+// as is a container's image and user; 0 is the pod's.
+type as struct {
+	Image string
+	User  int
+}
+
+// As is for the template, whose parts take one argument.
+func (m manifest) As(user int) as { return as{m.Image, user} }
+
 // prepare makes keys and finds a free Service address, so that nothing waits for DNS. It is not timed.
 func (m *manual) prepare(ctx context.Context) error {
 	probe := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}}

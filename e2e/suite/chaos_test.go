@@ -167,7 +167,7 @@ func (c *chaos) disturb() {
 		{"kill slurmctld", func() {
 			c.suddenly(func() { c.kill(controller, contract.ContainerSlurmctld, "slurmctld") })
 		}},
-		{"kill slurmrestd", func() { c.kill(controller, contract.ContainerSlurmctld, "slurmrestd") }},
+		{"kill slurmrestd", func() { c.kill(controller, contract.ContainerSlurmrestd, "slurmrestd") }},
 		{"kill munged of " + pod.Name, func() {
 			container := contract.ContainerMunged
 			if pod.Name == controller {

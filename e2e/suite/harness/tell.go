@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 )
 
@@ -21,6 +22,7 @@ const (
 	// Lines of logs that explain a failure: of a container, and of the operator before those of other
 	// namespaces are left out.
 	podLines      = 25
+	restdLines    = 3 // it says something about each request
 	operatorLines = 5000
 	operatorShown = 40
 )
@@ -82,6 +84,9 @@ func (e *Env) tellPods(ctx context.Context, b *strings.Builder) {
 }
 
 func (e *Env) logs(ctx context.Context, pod *corev1.Pod, container string, lines int64) string {
+	if container == contract.ContainerSlurmrestd {
+		lines = restdLines
+	}
 	options := &corev1.PodLogOptions{Container: container, TailLines: &lines}
 	stream, err := e.Set.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, options).Stream(ctx)
 	if err != nil {

@@ -20,8 +20,8 @@ const StateVolume = "state"
 // controllerGrace is how long slurmctld may take to save its state, in seconds; it needs about three.
 const controllerGrace = 30
 
-// Controller runs slurmctld, and in the same container slurmrestd and, if it needs one, munged. Its pod is replaced by the
-// operator and not by the StatefulSet (OnDelete), because without a volume the queue is lost with the pod.
+// Controller runs slurmctld, with its munged if it needs one, and slurmrestd beside it. Its pod is replaced by the operator and
+// not by the StatefulSet (OnDelete), because without a volume the queue is lost with the pod.
 func Controller(c Cluster) *appsv1ac.StatefulSetApplyConfiguration {
 	spec := c.Object.Spec.Controller
 	labels := c.labels(contract.RoleController)
@@ -55,9 +55,10 @@ func (c Cluster) controllerImage() string { return cmp.Or(c.ControllerImage, c.I
 func controllerPodSpec(c Cluster) *corev1ac.PodSpecApplyConfiguration {
 	spec := podSpec(c, c.Object.Spec.Controller.Template).
 		WithTerminationGracePeriodSeconds(controllerGrace).
-		WithContainers(slurmctld(c)).
+		WithContainers(slurmctld(c), slurmrestd(c)).
 		WithVolumes(
 			keysVolume(c),
+			memoryVolume("config"),
 			tmpVolume(nil),
 			corev1ac.Volume().WithName("wanted-config").WithConfigMap(
 				corev1ac.ConfigMapVolumeSource().WithName(c.ConfigMapName())),
@@ -73,7 +74,6 @@ func slurmctld(c Cluster) *corev1ac.ContainerApplyConfiguration {
 		WithWorkingDir(contract.HomeDir).
 		WithPorts(
 			corev1ac.ContainerPort().WithName("slurmctld").WithContainerPort(contract.PortSlurmctld),
-			corev1ac.ContainerPort().WithName("slurmrestd").WithContainerPort(contract.PortSlurmrestd),
 			corev1ac.ContainerPort().WithName("agent").WithContainerPort(contract.PortAgent)).
 		WithEnv(userEnv(c.Object.Spec.Controller.Template)...).
 		WithResources(as[corev1ac.ResourceRequirementsApplyConfiguration](c.Object.Spec.Controller.Resources)).
@@ -86,12 +86,21 @@ func slurmctld(c Cluster) *corev1ac.ContainerApplyConfiguration {
 		WithVolumeMounts(mainMounts(c)...).
 		WithVolumeMounts(
 			mount("keys", contract.KeyDir),
+			mount("config", contract.ConfigDir),
 			mount("wanted-config", contract.ServedConfigDir),
 			mount(StateVolume, contract.StateDir))
 	if c.ownAuth() {
 		return ac.WithVolumeMounts(mount("run", contract.SlurmctldRunDir))
 	}
 	return ac.WithVolumeMounts(mount("run", contract.SharedDir)) // munged is beside slurmctld
+}
+
+func slurmrestd(c Cluster) *corev1ac.ContainerApplyConfiguration {
+	ac := container(c, c.controllerImage(), contract.ContainerSlurmrestd, "slurmrestd").
+		WithPorts(corev1ac.ContainerPort().WithName("slurmrestd").WithContainerPort(contract.PortSlurmrestd)).
+		WithVolumeMounts(mount("config", contract.ConfigDir).WithReadOnly(true))
+	ac.SecurityContext.WithRunAsUser(contract.SlurmrestdUserID).WithRunAsGroup(contract.SlurmrestdUserID)
+	return ac
 }
 
 // withStateClaim keeps the state on a claim of its own where the cluster asks for storage.

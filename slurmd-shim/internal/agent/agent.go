@@ -39,10 +39,7 @@ type Agent struct {
 	Sack        launch.Sack
 	Munged      func(context.Context) error
 	MungeSocket string
-	// Slurmrestd is the command to run; the address is added: RestSocket, to which requests to RestListen go.
-	Slurmrestd             []string
-	RestSocket, RestListen string
-	// Listen is the address of the agent's own HTTP server.
+	// Listen is the address of the HTTP server.
 	Listen string
 	// Proc is where the proc filesystem is mounted.
 	Proc string
@@ -85,25 +82,17 @@ type Agent struct {
 // Run prepares, starts slurmctld and returns when it has ended: nil for status 0, an exit.Error with its
 // status otherwise. When ctx ends, slurmctld is told to terminate.
 func (a *Agent) Run(ctx context.Context) error {
-	// They listen before anything else is done, so that a probe gets an answer.
-	stop, err := a.serve(a.Listen, a.Handler())
+	stop, err := a.serve()
 	if err != nil {
 		return err
 	}
 	defer stop()
-	stopRest, err := a.serve(a.RestListen, a.RestHandler())
-	if err != nil {
-		return err
-	}
-	defer stopRest()
 	if err := a.prepare(ctx); err != nil {
 		return err
 	}
-	restFailed, stopSlurmrestd := a.keep(ctx, "slurmrestd", a.runSlurmrestd)
-	defer stopSlurmrestd()
-	mungedFailed, stopMunged := a.keepMunged(ctx)
+	failed, stopMunged := a.keepMunged(ctx)
 	defer stopMunged()
-	if err := a.awaitAuth(ctx, mungedFailed); err != nil {
+	if err := a.awaitAuth(ctx, failed); err != nil {
 		return err
 	}
 	changes, stopWatching := watch.Dirs(a.Log, a.PollEvery, a.Source, filepath.Dir(a.JWTKey))
@@ -118,10 +107,12 @@ func (a *Agent) Run(ctx context.Context) error {
 		select {
 		case <-visits.C:
 			a.countVisitors()
-		case err := <-mungedFailed:
-			return a.giveUp(c, err)
-		case err := <-restFailed:
-			return a.giveUp(c, err)
+		case err := <-failed:
+			c.signal(a.Log, syscall.SIGTERM)
+			if end := <-c.done; end != nil {
+				a.Log.Warn("slurmctld did not end as told", "error", end)
+			}
+			return err
 		case <-ctx.Done():
 			c.signal(a.Log, syscall.SIGTERM)
 			return a.ended(<-c.done)
@@ -147,15 +138,6 @@ func (a *Agent) Run(ctx context.Context) error {
 			}
 		}
 	}
-}
-
-// giveUp ends slurmctld for another's failure.
-func (a *Agent) giveUp(c *child, err error) error {
-	c.signal(a.Log, syscall.SIGTERM)
-	if end := <-c.done; end != nil {
-		a.Log.Warn("slurmctld did not end as told", "error", end)
-	}
-	return err
 }
 
 // prepare makes directories and keys and puts the first configuration into place.

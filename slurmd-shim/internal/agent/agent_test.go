@@ -69,7 +69,7 @@ type bench struct {
 
 func newBench(t *testing.T, conf string) *bench {
 	dir := t.TempDir()
-	for name, script := range map[string]string{"slurmctld": slurmctld, "scontrol": scontrol, "slurmrestd": "#!/bin/sh\nexec sleep 60\n"} {
+	for name, script := range map[string]string{"slurmctld": slurmctld, "scontrol": scontrol} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700))
 	}
 	if os.Getenv("LOG") == "" {
@@ -89,7 +89,6 @@ func newBench(t *testing.T, conf string) *bench {
 			<-ctx.Done()
 			return nil
 		},
-		Slurmrestd: []string{filepath.Join(dir, "slurmrestd")}, RestSocket: filepath.Join(dir, "rest"), RestListen: "127.0.0.1:0",
 		Listen: "127.0.0.1:0", Proc: "/proc", Slurmctld: []string{filepath.Join(dir, "slurmctld")},
 		Scontrol: filepath.Join(dir, "scontrol"), Sinfo: filepath.Join(dir, "sinfo"), Links: []string{filepath.Join(dir, "power")},
 		Check: []string{filepath.Join(dir, "scontrol")}, PollEvery: watch.Every, Log: slog.New(slog.DiscardHandler),
@@ -310,7 +309,7 @@ func TestStartErrors(t *testing.T) {
 func TestRunNeedsItsPort(t *testing.T) {
 	b := newBench(t, "A=1")
 	b.Listen = "256.0.0.1:0"
-	require.ErrorContains(t, b.Run(t.Context()), "listen for questions")
+	require.ErrorContains(t, b.Run(t.Context()), "listen for questions about the configuration")
 }
 
 // TestMunged: a munged that ends is run again, while slurmctld goes on; one that cannot run ends the agent with its reason.
@@ -337,46 +336,6 @@ func TestMunged(t *testing.T) {
 	require.Equal(t, 3, <-runs)
 	require.ErrorContains(t, <-b.ended, "the key is too short")
 	require.Equal(t, 1, b.starts(), "slurmctld was not started anew")
-}
-
-// TestRest: only requests with a token reach slurmrestd, at its socket; one that ends is run again.
-func TestRest(t *testing.T) {
-	b := newBench(t, "a")
-	runs := filepath.Join(b.dir, "runs")
-	require.NoError(t, os.WriteFile(b.Slurmrestd[0], []byte("#!/bin/sh\necho \"$@\" >> "+runs+"\nexit 1\n"), 0o700))
-	b.start()
-	require.Eventually(t, func() bool {
-		said, _ := os.ReadFile(runs)
-		return string(said) == strings.Repeat("unix:"+b.RestSocket+"\n", 2)
-	}, 10*time.Second, 10*time.Millisecond)
-	b.stop()
-	require.NoError(t, <-b.ended)
-
-	ask := func(header, value string) *httptest.ResponseRecorder {
-		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/slurm/v0.0.42/ping", nil)
-		r.Header.Set(header, value)
-		b.RestHandler().ServeHTTP(w, r)
-		return w
-	}
-	mine := token(t, string(make([]byte, 32)), "root", time.Minute)
-	require.Equal(t, http.StatusBadGateway, ask(contract.TokenHeader, mine).Code, "there is no slurmrestd")
-	l, err := net.Listen("unix", b.RestSocket)
-	require.NoError(t, err)
-	asked := 0
-	slurmrestd := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked++
-		fmt.Fprint(w, r.URL.Path, r.Header.Get(contract.TokenHeader) == mine)
-	}), ReadHeaderTimeout: time.Second}
-	go func() { _ = slurmrestd.Serve(l) }()
-	defer func() { require.NoError(t, slurmrestd.Close()) }()
-	require.Equal(t, "/slurm/v0.0.42/pingtrue", ask(contract.TokenHeader, mine).Body.String())
-	require.Equal(t, http.StatusOK, ask("Authorization", "Bearer "+mine).Code)
-	require.Equal(t, 2, asked)
-	for _, wrong := range []string{"", "x", token(t, key, contract.UserName, time.Minute), token(t, string(make([]byte, 32)), contract.UserName, -time.Minute)} {
-		require.Equal(t, http.StatusUnauthorized, ask(contract.TokenHeader, wrong).Code)
-		require.Equal(t, http.StatusUnauthorized, ask("Authorization", "Bearer "+wrong).Code)
-	}
-	require.Equal(t, 2, asked, "nothing else reaches it")
 }
 
 func TestHandler(t *testing.T) {

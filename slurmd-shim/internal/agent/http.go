@@ -72,21 +72,21 @@ func (a *Agent) listens(port uint64) (bool, error) {
 	return false, nil
 }
 
-// serve starts an HTTP server.
-func (a *Agent) serve(listen string, handler http.Handler) (stop func(), err error) {
-	l, err := net.Listen("tcp", listen)
+// serve starts the HTTP server; it listens before anything else is done, so that a probe gets an answer.
+func (a *Agent) serve() (func(), error) {
+	l, err := net.Listen("tcp", a.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("listen for questions: %w", err)
+		return nil, fmt.Errorf("listen for questions about the configuration: %w", err)
 	}
-	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	srv := &http.Server{Handler: a.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	go func() {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			a.Log.Error("an HTTP server has ended", "error", err)
+			a.Log.Error("the HTTP server has ended", "error", err)
 		}
 	}()
 	return func() {
 		if err := srv.Close(); err != nil {
-			a.Log.Error("close an HTTP server", "error", err)
+			a.Log.Error("close the HTTP server", "error", err)
 		}
 	}, nil
 }

@@ -28,7 +28,7 @@ func New(version string, log *slog.Logger, lastWords func(string)) *cobra.Comman
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.Configf("%w", err) })
-	root.AddCommand(a.slurmd(), a.drain(), a.follow(), a.power(), a.prolog(), a.munged(), a.slurmctld(), inspect(),
+	root.AddCommand(a.slurmd(), a.drain(), a.follow(), a.power(), a.prolog(), a.munged(), a.slurmctld(), a.slurmrestd(), inspect(),
 		&cobra.Command{
 			Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 			Run: func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), version) },

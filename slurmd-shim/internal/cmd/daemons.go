@@ -47,7 +47,7 @@ func (a *app) slurmctld() *cobra.Command {
 	var sack launch.Sack
 	c := &cobra.Command{
 		Use: "slurmctld", Args: cobra.NoArgs,
-		Short: "Run slurmctld, munged and slurmrestd, and hand slurmctld every change of the mounted configuration that Slurm accepts",
+		Short: "Run slurmctld and hand it every change of the mounted configuration that Slurm accepts",
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctld := agent.Agent{
 				Source:      contract.ServedConfigDir,
@@ -61,9 +61,6 @@ func (a *app) slurmctld() *cobra.Command {
 				Sack:        sack,
 				Munged:      a.keepMunged,
 				MungeSocket: contract.MungeSocket,
-				Slurmrestd:  []string{"slurmrestd", "-s", "slurmctld", "-d", dataParser, "-a", "rest_auth/jwt", "-t", "4"},
-				RestSocket:  contract.RestSocket,
-				RestListen:  fmt.Sprintf(":%d", contract.PortSlurmrestd),
 				Listen:      fmt.Sprintf(":%d", contract.PortAgent),
 				Proc:        "/proc",
 				Terminals:   terminals.Dir,
@@ -93,4 +90,25 @@ func (a *app) slurmctld() *cobra.Command {
 // sackFlag takes the key of auth/slurm.
 func sackFlag(c *cobra.Command, sack *launch.Sack) {
 	c.Flags().StringVar(&sack.Key, "sack-key", "", "`FILE` with the key of auth/slurm; default: there is a munged")
+}
+
+func (a *app) slurmrestd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "slurmrestd [-- slurmrestd arguments]",
+		Short: "Become slurmrestd, which takes JWTs on port " + fmt.Sprint(contract.PortSlurmrestd),
+		RunE: a.daemon(func(c *cobra.Command, extra []string) error {
+			// slurmctld's agent puts it there.
+			if err := launch.WaitForFile(c.Context(), a.log, filepath.Join(contract.ConfigDir, contract.FileSlurmConf)); err != nil {
+				return err
+			}
+			argv := []string{
+				"slurmrestd", "-s", "slurmctld", "-d", dataParser, "-a", "rest_auth/jwt", "-t", "4",
+			}
+			argv = append(append(argv, extra...), fmt.Sprintf("0.0.0.0:%d", contract.PortSlurmrestd))
+			// SLURM_JWT keeps slurmrestd from needing a munged of its own. A pod's seccomp profile does not
+			// let it unshare namespaces, and the container has its own already.
+			return launch.Exec(argv, launch.Env("SLURM_JWT=daemon", "MALLOC_ARENA_MAX=1",
+				"SLURMRESTD_SECURITY=disable_unshare_sysv,disable_unshare_files"))
+		}),
+	}
 }
