@@ -218,7 +218,7 @@ const (
 	// lookShare bounds the part of the time that looks at one cluster take: where machines are busy, answers come late, and
 	// asking often would make them come later still. slowed is the longest that this makes soon.
 	lookShare = 4
-	slowed    = 500 * time.Millisecond
+	slowed    = 250 * time.Millisecond
 	// later is for a cluster that is not ready although nothing happens any more.
 	later = 2 * time.Second
 	// wordTime is how long a node whose container was resized may take to say what it would like to be.
