@@ -173,8 +173,9 @@ type person struct {
 func (p *person) live(share int) {
 	for (p.made < share || len(p.mine) > 0) && !p.e.Failed() {
 		var err error
-		// One more than allowed is asked for, now and then.
-		if p.made < share && len(p.mine) <= perPerson && p.random.IntN(3) > 0 || len(p.mine) == 0 {
+		// One more than allowed is asked for at first, and then now and then.
+		atFirst := p.made <= perPerson
+		if p.made < share && (atFirst || len(p.mine) <= perPerson && p.random.IntN(3) > 0) || len(p.mine) == 0 {
 			err = p.create()
 		} else {
 			err = p.end(p.random.IntN(len(p.mine)))
