@@ -11,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/e2e/suite/harness"
@@ -23,6 +25,7 @@ import (
 const removalLimit = 3 * time.Minute
 
 func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard()) // the clients', who say what goes wrong in their errors
 	code := m.Run()
 	if err := harness.AwaitRemoval(removalLimit); err != nil {
 		fmt.Fprintln(os.Stderr, "after the tests:", err)
