@@ -103,7 +103,7 @@ type SlurmClusterSpec struct {
 	Tenancy Tenancy `json:"tenancy,omitempty"`
 
 	// auth says how daemons and clients know each other. Munge: by a munged beside each daemon. Slurm: by Slurm's own
-	// auth/slurm, with one container less in each pod and a key that jobs can read.
+	// auth/slurm, with one container less in each node and a key that jobs can read.
 	// +optional
 	// +kubebuilder:default={type: Munge}
 	Auth AuthSpec `json:"auth,omitzero"`

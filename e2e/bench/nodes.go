@@ -87,8 +87,13 @@ func (b *bench) createEmpty(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return pause(ctx, firstSchedule)
+}
+
+// pause waits, unless ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
 	select {
-	case <-time.After(firstSchedule):
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -71,12 +71,7 @@ func (b *bench) createIdle(ctx context.Context) error {
 	if err := b.createOfClass(ctx); err != nil {
 		return err
 	}
-	select {
-	case <-time.After(firstSchedule):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return pause(ctx, firstSchedule)
 }
 
 // createCrowd is (j): clusters of one node, asked for at once, until the last one's first job is done.
@@ -177,10 +172,8 @@ func (b *bench) memory(ctx context.Context, out io.Writer) error {
 		if err := b.awaitCluster(ctx, isReady); err != nil {
 			return err
 		}
-		select {
-		case <-time.After(restTime):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := pause(ctx, restTime); err != nil {
+			return err
 		}
 		resident, sum, err := b.clusterMemory(ctx)
 		if err != nil {

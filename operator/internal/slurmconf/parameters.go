@@ -26,7 +26,7 @@ var known = func() map[string]string {
 
 // owned are the parameters that decide how the cluster is built.
 func owned(c Cluster, address string) []parameter {
-	return append(append(powerSaving(c), authentication(c)...), []parameter{
+	return slices.Concat(powerSaving(c), authentication(c), []parameter{
 		{"ClusterName", c.Name},
 		{"SlurmctldHost", fmt.Sprintf("%s(%s)", c.ControllerHost, address)},
 		{"SlurmUser", contract.UserName},
@@ -50,7 +50,7 @@ func owned(c Cluster, address string) []parameter {
 		{"ReturnToService", "2"},
 		// Nodes have no names that DNS must know, so slurmds do not forward messages to each other.
 		{"TreeWidth", "65533"},
-	}...)
+	})
 }
 
 // authentication is how daemons and clients know each other. What signs the credentials of jobs goes with it.

@@ -189,7 +189,7 @@ func (a *Agent) start() (*child, error) {
 	a.keyHash = hash
 	a.setStatus(a.Status())
 	argv := append(append([]string{}, a.Slurmctld...), "-D", "-f", filepath.Join(a.served(), contract.FileSlurmConf))
-	return startChild(argv, launch.Env(append(a.Sack.Env(), "MALLOC_ARENA_MAX=1")...))
+	return startChild(argv, launch.Env(append(a.Sack.Env(), launch.OneArena)...))
 }
 
 // ended makes slurmctld's status the agent's own.

@@ -107,7 +107,7 @@ func (a *app) slurmrestd() *cobra.Command {
 			argv = append(append(argv, extra...), fmt.Sprintf("0.0.0.0:%d", contract.PortSlurmrestd))
 			// SLURM_JWT keeps slurmrestd from needing a munged of its own. A pod's seccomp profile does not
 			// let it unshare namespaces, and the container has its own already.
-			return launch.Exec(argv, launch.Env("SLURM_JWT=daemon", "MALLOC_ARENA_MAX=1",
+			return launch.Exec(argv, launch.Env("SLURM_JWT=daemon", launch.OneArena,
 				"SLURMRESTD_SECURITY=disable_unshare_sysv,disable_unshare_files"))
 		}),
 	}

@@ -25,7 +25,7 @@ type SlurmClusterSpecApplyConfiguration struct {
 	// fits Pod Security "restricted".
 	Tenancy *apiv1alpha1.Tenancy `json:"tenancy,omitempty"`
 	// auth says how daemons and clients know each other. Munge: by a munged beside each daemon. Slurm: by Slurm's own
-	// auth/slurm, with one container less in each pod and a key that jobs can read.
+	// auth/slurm, with one container less in each node and a key that jobs can read.
 	Auth *AuthSpecApplyConfiguration `json:"auth,omitempty"`
 	// nodeSets are groups of equal nodes. Default: those of the class.
 	NodeSets []NodeSetApplyConfiguration `json:"nodeSets,omitempty"`
