@@ -16,4 +16,6 @@ if [ -n "${REGISTRY:-}" ]; then
   buildah push --quiet "$PREFIX/$name:$tag" "docker://$REGISTRY/$name:$tag"
 elif [ -x "$BIN/localkube" ] && use_local && "$BIN/localkube" status >/dev/null 2>&1; then
   "$BIN/localkube" load "$archive"
+else
+  echo "no Kubernetes has it yet: make cluster-up starts the local one, REGISTRY=... names the registry of another"
 fi

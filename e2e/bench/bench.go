@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/e2e/suite/kube"
 )
 
@@ -65,7 +66,8 @@ func newBench(ctx context.Context, image, only string) (*bench, error) {
 		{name: "h", title: "the job of a killed node, until it runs again", prepare: b.createBusy, start: b.again, remove: b.deleteCluster},
 		{name: "e", title: "the same in two bare pods", prepare: b.startPair, start: b.busyPods, remove: b.deletePair},
 		{name: "i", title: "kubectl create slurmcluster --class --wait", prepare: b.createClass, start: b.createOfClass, remove: b.deleteOfClass},
-		{name: "j", title: "20 clusters of one node at once, to the last first job", start: b.createCrowd, remove: b.deleteCrowd},
+		{name: "j", title: "20 clusters of one node at once, to the last first job", start: b.createCrowd(v1alpha1.AuthMunge), remove: b.deleteCrowd},
+		{name: "m", title: "the same with auth.type: Slurm", start: b.createCrowd(v1alpha1.AuthSlurm), remove: b.deleteCrowd},
 		{name: "k", title: "40 bare pods of two containers at once to Ready", start: b.barePods, remove: b.deleteBarePods},
 		{name: "l", title: "kubectl slurmcluster delete of an idle cluster", prepare: b.createIdle, start: b.deleteCluster, remove: b.deleteClass},
 	}

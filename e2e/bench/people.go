@@ -74,8 +74,12 @@ func (b *bench) createIdle(ctx context.Context) error {
 	return pause(ctx, firstSchedule)
 }
 
-// createCrowd is (j): clusters of one node, asked for at once, until the last one's first job is done.
-func (b *bench) createCrowd(ctx context.Context) error {
+// createCrowd is (j), or (m): clusters of one node, asked for at once, until the last one's first job is done.
+func (b *bench) createCrowd(auth v1alpha1.AuthType) func(context.Context) error {
+	return func(ctx context.Context) error { return b.awaitCrowd(ctx, auth) }
+}
+
+func (b *bench) awaitCrowd(ctx context.Context, auth v1alpha1.AuthType) error {
 	watcher, err := b.Watch(ctx, &v1alpha1.SlurmClusterList{}, client.InNamespace(b.namespace))
 	if err != nil {
 		return fmt.Errorf("watching clusters: %w", err)
@@ -85,7 +89,7 @@ func (b *bench) createCrowd(ctx context.Context) error {
 	for i := range crowd {
 		jobs.Go(func() error {
 			c := &v1alpha1.SlurmCluster{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: fmt.Sprintf("bench-%d", i)}}
-			c.Spec.Image, c.Spec.NodeSets = b.image, []v1alpha1.NodeSet{smallSet()}
+			c.Spec.Image, c.Spec.NodeSets, c.Spec.Auth.Type = b.image, []v1alpha1.NodeSet{smallSet()}, auth
 			return b.Create(jobsCtx, c)
 		})
 	}

@@ -15,7 +15,7 @@ import (
 var bars = []struct {
 	over, under string
 	most        float64
-}{{"a", "b", 1.3}, {"a", "c", 3}, {"d", "e", 1.05}, {"f", "c", 1.5}, {"i", "c", 2.5}, {"j", "k", 1.5}}
+}{{"a", "b", 1.3}, {"a", "c", 3}, {"d", "e", 1.05}, {"f", "c", 1.5}, {"i", "c", 2.5}, {"j", "k", 1.5}, {"m", "k", 1.5}}
 
 // limits are the times to stay below, in seconds, less those of another way where that is not ours.
 var limits = []struct {

@@ -64,7 +64,7 @@ func TestEviction(t *testing.T) {
 		c.AwaitJob(job, "RUNNING")
 		c.Eventually(harness.Patience, "the busy node is protected", func() error {
 			// Kubernetes counts the pods that a budget protects a moment after they were marked.
-			if protected := e.Kubectl("get", "poddisruptionbudget", "demo-busy", "--output=jsonpath={.status.expectedPods}"); protected != "1" {
+			if protected := e.Kubectl("get", "poddisruptionbudget", "demo-busy", "--ignore-not-found", "--output=jsonpath={.status.expectedPods}"); protected != "1" {
 				return fmt.Errorf("%q pods are", protected)
 			}
 			return nil

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,13 +18,22 @@ func (s *scope) ensureKeysAndServices(ctx context.Context) error {
 	var all errgroup.Group
 	all.Go(func() error { return s.ensureKeys(ctx) })
 	all.Go(func() error { return s.writer.Apply(ctx, s.cluster, desired.ControllerService(s.want), s.service) })
-	all.Go(func() error { return s.writer.Apply(ctx, s.cluster, desired.NodesService(s.want), s.nodes) })
+	all.Go(func() error { return s.nameNodes(ctx) })
 	all.Go(func() error { return s.isolate(ctx) })
 	if err := all.Wait(); err != nil {
 		return err
 	}
 	s.want.ControllerIP = s.service.Spec.ClusterIP // for the configuration and slurmds
 	return nil
+}
+
+// nameNodes gives the nodes DNS names once there is a node with an address. A Service that was there before would be written anew
+// with each step of each pod's start; none of them is admitted before it has its name.
+func (s *scope) nameNodes(ctx context.Context) error {
+	if s.nodes.UID == "" && !slices.ContainsFunc(s.slurmdPods, func(pod *slurmdPod) bool { return pod.Status.PodIP != "" }) {
+		return nil
+	}
+	return s.writer.Apply(ctx, s.cluster, desired.NodesService(s.want), s.nodes)
 }
 
 // isolate makes the NetworkPolicy, or removes ours where none is wanted.

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,8 +16,12 @@ import (
 // writes.
 const protectTime = 10 * time.Second
 
-// protectBusy makes the PodDisruptionBudget, which protects the pods that are marked.
+// protectBusy makes the PodDisruptionBudget, which protects the pods that are marked, once there is one to protect: a cluster
+// that people wait for does not wait for it.
 func (s *scope) protectBusy(ctx context.Context) error {
+	if s.budget.UID == "" && !slices.ContainsFunc(s.slurmdPods, func(pod *slurmdPod) bool { return pod.busy || pod.node != nil && pod.node.Busy() }) {
+		return nil
+	}
 	return s.writer.Apply(ctx, s.cluster, desired.Budget(s.want), s.budget)
 }
 

@@ -58,7 +58,7 @@ func controllerPodSpec(c Cluster) *corev1ac.PodSpecApplyConfiguration {
 		WithContainers(slurmctld(c), slurmrestd(c)).
 		WithVolumes(
 			keysVolume(c),
-			memoryVolume("config"),
+			diskVolume("config"),
 			tmpVolume(nil),
 			corev1ac.Volume().WithName("wanted-config").WithConfigMap(
 				corev1ac.ConfigMapVolumeSource().WithName(c.ConfigMapName())),

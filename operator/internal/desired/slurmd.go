@@ -61,7 +61,7 @@ func slurmdPodSpec(c Cluster, set v1alpha1.NodeSet) *corev1ac.PodSpecApplyConfig
 	if c.ownAuth() {
 		spec.WithVolumes(keysVolume(c, contract.KeySlurm)) // jobs can read this one, and are to read no other
 	} else {
-		spec.WithInitContainers(munged(c)).WithVolumes(keysVolume(c, contract.KeyMunge), memoryVolume("shared"))
+		spec.WithInitContainers(munged(c)).WithVolumes(keysVolume(c, contract.KeyMunge), diskVolume("shared"))
 	}
 	if set.RuntimeClassName != "" {
 		spec.WithRuntimeClassName(set.RuntimeClassName)

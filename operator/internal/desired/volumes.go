@@ -12,7 +12,7 @@ import (
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 )
 
-// runVolumeSize bounds the volumes that hold sockets, keys and configuration; they count as the pod's memory.
+// runVolumeSize bounds the volumes that hold keys, which are in memory only: it counts as the pod's.
 var runVolumeSize = resource.MustParse("16Mi")
 
 func memoryVolume(name string) *corev1ac.VolumeApplyConfiguration {

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/operator/internal/desired"
 	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
@@ -147,7 +148,9 @@ func count(c *v1alpha1.NodeSetStatus, pod Pod) int32 {
 		c.Down++
 		return 0
 	case n.Draining():
-		c.Draining++
+		if n.Reason != contract.ReasonRegistering { // one that is new is let in at once
+			c.Draining++
+		}
 		return 0
 	case !n.Usable():
 		return 0

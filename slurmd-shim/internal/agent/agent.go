@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -63,6 +64,8 @@ type Agent struct {
 	mu     sync.Mutex
 	status contract.AgentConfig
 	events bell
+	// listening tells that slurmctld has been seen to listen since its last start.
+	listening atomic.Bool
 
 	readiness readiness
 	visitors  visitors
@@ -87,7 +90,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	defer stop()
-	if err := a.prepare(ctx); err != nil {
+	if err := a.prepare(); err != nil {
 		return err
 	}
 	failed, stopMunged := a.keepMunged(ctx)
@@ -133,7 +136,7 @@ func (a *Agent) Run(ctx context.Context) error {
 				a.recountLater()
 			}
 		case err := <-c.done:
-			if c, err = a.revive(c, err); err != nil {
+			if c, err = a.revive(ctx, c, err); err != nil {
 				return err
 			}
 		}
@@ -141,7 +144,7 @@ func (a *Agent) Run(ctx context.Context) error {
 }
 
 // prepare makes directories and keys and puts the first configuration into place.
-func (a *Agent) prepare(ctx context.Context) error {
+func (a *Agent) prepare() error {
 	if err := launch.OwnDir(a.StateDir, 0o700); err != nil {
 		return err
 	}
@@ -172,10 +175,7 @@ func (a *Agent) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.check(ctx, s); err != nil {
-		return exit.Configf("the configuration in %s is not usable: %w", a.Source, err)
-	}
-	return a.use(s, contract.AppliedByStart)
+	return a.use(s, contract.AppliedByStart) // slurmctld checks it itself
 }
 
 // start starts slurmctld on the current configuration.
@@ -188,6 +188,7 @@ func (a *Agent) start() (*child, error) {
 	}
 	a.keyHash = hash
 	a.setStatus(a.Status())
+	a.listening.Store(false)
 	argv := append(append([]string{}, a.Slurmctld...), "-D", "-f", filepath.Join(a.served(), contract.FileSlurmConf))
 	return startChild(argv, launch.Env(append(a.Sack.Env(), launch.OneArena)...))
 }

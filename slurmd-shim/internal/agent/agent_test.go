@@ -34,6 +34,7 @@ echo "start $*" >> "$LOG"
 conf=$(cat "$3")
 echo "read $conf" >> "$LOG"
 case "$conf" in
+*Wrong=*) echo "slurmctld: fatal: Unable to process configuration file" >&2; exit 1;;
 *Fatal=*) echo "slurmctld: error: cannot find plugin wrong/plugin" >&2; echo "slurmctld: fatal: failed to initialize" >&2; exit 1;;
 *Exit=*) for i in $(seq 30); do echo "line $i" >&2; done; exit "${conf##*=}";;
 *Kill=*) kill -9 $$;;
@@ -293,7 +294,6 @@ func TestStartErrors(t *testing.T) {
 		"there is no slurm.conf in":                  func(b *bench) { b.mount(map[string]string{"gres.conf": "x"}) },
 		"mount the cluster's ConfigMap at":           func(b *bench) { b.Source = filepath.Join(b.dir, "none") },
 		"mount the cluster's Secret at":              func(b *bench) { b.JWTKey = filepath.Join(b.dir, "none") },
-		"to check the configuration":                 func(b *bench) { b.Check = []string{filepath.Join(b.dir, "none")} },
 		"make directory":                             func(b *bench) { b.StateDir = filepath.Join(b.JWTKey, "state") },
 	} {
 		t.Run(want, func(t *testing.T) {
@@ -357,11 +357,19 @@ func TestHandler(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, get("/readyz").Code)
 	table := "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n" +
 		"   0: 00000000:%04X 00000000:0000 %s 00000000:00000000 00:00000000 00000000  1000        0 1 1 0 100 0 0 10 0\n"
-	for state, want := range map[string]int{"01": http.StatusServiceUnavailable, "0A": http.StatusOK} {
+	mention := func(state string) {
 		line := fmt.Sprintf(table, contract.PortSlurmctld, state)
 		require.NoError(t, os.WriteFile(filepath.Join(proc, "net", "tcp"), []byte(line), 0o600))
-		require.Equal(t, want, get("/readyz").Code)
 	}
+	mention("01")
+	require.Equal(t, http.StatusServiceUnavailable, get("/readyz").Code)
 	a.Proc = filepath.Join(proc, "none")
 	require.Equal(t, http.StatusInternalServerError, get("/readyz").Code)
+	a.Proc = proc
+	mention("0A")
+	require.Equal(t, http.StatusOK, get("/readyz").Code)
+	mention("01")
+	require.Equal(t, http.StatusOK, get("/readyz").Code, "the same slurmctld")
+	a.listening.Store(false)
+	require.Equal(t, http.StatusServiceUnavailable, get("/readyz").Code)
 }

@@ -17,11 +17,16 @@ import (
 // checkTimeout bounds one run of Slurm's parser, which takes 10 ms. It waits for files that are missing.
 const checkTimeout = 10 * time.Second
 
+// refusal is what Slurm's parser has against a configuration.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
 // check asks Slurm's own parser about a staged configuration. Every command of Slurm reads all of slurm.conf
 // and loads the plugins that it shares with the daemons before it does anything: unknown keys, values that
 // are no numbers, broken node and partition lines, a SlurmUser who does not exist and contradictions between
 // options are found; names of slurmctld's own plugins, unknown nodes in partitions, gres.conf and
-// cgroup.conf are not, because only daemons read those.
+// cgroup.conf are not, because only daemons read those. Its error is a refusal, unless the parser could not be asked.
 func (a *Agent) check(ctx context.Context, s staged) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -35,7 +40,7 @@ func (a *Agent) check(ctx context.Context, s staged) error {
 	if !errors.As(err, &failed) || ctx.Err() != nil {
 		return fmt.Errorf("run %s to check the configuration: %w", a.Check[0], errors.Join(err, ctx.Err()))
 	}
-	return errors.New(explain(string(out), s.files[contract.FileSlurmConf]))
+	return refusal(explain(string(out), s.files[contract.FileSlurmConf]))
 }
 
 var (

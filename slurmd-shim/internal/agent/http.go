@@ -32,7 +32,7 @@ func (a *Agent) Handler() http.Handler {
 	mux.HandleFunc("POST "+contract.AgentPathPower, local(a.servePower))
 	mux.HandleFunc("GET "+contract.AgentPathProlog, local(a.serveProlog))
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		listens, err := a.listens(contract.PortSlurmctld)
+		listens, err := a.listens()
 		switch {
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -50,9 +50,13 @@ func (a *Agent) answer(w http.ResponseWriter, what any) {
 	}
 }
 
-// listens looks a port up in the kernel's table. slurmctld logs an error for each connection on which
-// nothing is said, so that a probe must not connect.
-func (a *Agent) listens(port uint64) (bool, error) {
+// listens looks slurmctld's port up in the kernel's table. slurmctld logs an error for each connection on which
+// nothing is said, so that a probe must not connect. One that has begun to listen does so until it ends: the kernel looks at
+// the connections of the whole machine to answer, and a probe comes every few seconds for as long as the cluster lives.
+func (a *Agent) listens() (bool, error) {
+	if a.listening.Load() {
+		return true, nil
+	}
 	fs, err := procfs.NewFS(a.Proc)
 	if err != nil {
 		return false, err
@@ -64,7 +68,8 @@ func (a *Agent) listens(port uint64) (bool, error) {
 			continue
 		}
 		for _, s := range sockets {
-			if s.LocalPort == port && s.St == tcpListen {
+			if s.LocalPort == contract.PortSlurmctld && s.St == tcpListen {
+				a.listening.Store(true)
 				return true, nil
 			}
 		}

@@ -55,8 +55,9 @@ func (a *Agent) reload(ctx context.Context) bool {
 // revive decides what a death of slurmctld that nobody asked for means. Slurm's parser does not see every
 // mistake (a plugin that does not exist, a partition with unknown nodes): a death soon after a
 // reconfiguration brings the previous configuration back. Any other one ends the agent, and so does
-// SIGKILL, which is the kernel's for want of memory or a person's, and no fault of the configuration.
-func (a *Agent) revive(c *child, err error) (*child, error) {
+// SIGKILL, which is the kernel's for want of memory or a person's, and no fault of the configuration. Where the parser refuses the
+// configuration that slurmctld was started with, that is why.
+func (a *Agent) revive(ctx context.Context, c *child, err error) (*child, error) {
 	switch {
 	case c.killedBy(syscall.SIGHUP):
 		// It was told to reconfigure in the moment before it listens to signals: it only has to start.
@@ -68,6 +69,9 @@ func (a *Agent) revive(c *child, err error) (*child, error) {
 			return nil, err
 		}
 	default:
+		if why := refusal(""); !c.killedBy(syscall.SIGKILL) && errors.As(a.check(ctx, a.current), &why) {
+			return nil, exit.Configf("the configuration in %s is not usable: %w", a.Source, why)
+		}
 		a.lastLog = c.tail.String() + "\n"
 		if err == nil {
 			err = errors.New("exit status 0")

@@ -13,20 +13,24 @@ import (
 )
 
 const (
-	knockEvery   = 50 * time.Millisecond
+	// knockEvery is the shortest time between two knocks, and knockShare the part of the time waited so far that there may be
+	// between them, up to knockSeldom: where many pods start at once, those that wait leave the CPUs to the others.
+	knockEvery   = 20 * time.Millisecond
+	knockShare   = 10
+	knockSeldom  = 500 * time.Millisecond
 	knockTimeout = 250 * time.Millisecond
 	reportEvery  = 5 * time.Second
 )
 
-// WaitFor knocks at a socket every 50 ms until something accepts there, and logs every few seconds what it
-// waits for and why the last knock failed. There is no end to the waiting but ctx: the kubelet decides when
+// WaitFor knocks at a socket until something accepts there, at first every 20 ms and then more and more seldom, and logs every few
+// seconds what it waits for and why the last knock failed. There is no end to the waiting but ctx: the kubelet decides when
 // a pod has waited long enough. network is "tcp" or "unix"; who is what answers there. Its error
 // is the one of a process that SIGTERM ended.
 func WaitFor(ctx context.Context, log *slog.Logger, who, network, address string) error {
 	return wait(ctx, log, who+" at "+address, func() error { return Knock(ctx, network, address) })
 }
 
-// WaitForFile looks every 50 ms for a file, in the manner of WaitFor.
+// WaitForFile looks for a file, in the manner of WaitFor.
 func WaitForFile(ctx context.Context, log *slog.Logger, path string) error {
 	return wait(ctx, log, path, func() error {
 		_, err := os.Stat(path)
@@ -38,8 +42,6 @@ func wait(ctx context.Context, log *slog.Logger, who string, look func() error) 
 	start := time.Now()
 	report := time.NewTicker(reportEvery)
 	defer report.Stop()
-	knock := time.NewTicker(knockEvery)
-	defer knock.Stop()
 	for {
 		err := look()
 		if err == nil {
@@ -54,7 +56,7 @@ func wait(ctx context.Context, log *slog.Logger, who string, look func() error) 
 			}
 		case <-report.C:
 			log.Info("waiting for "+who, "waited", time.Since(start).Round(time.Second).String(), "because", err.Error())
-		case <-knock.C:
+		case <-time.After(min(max(knockEvery, time.Since(start)/knockShare), knockSeldom)):
 		}
 	}
 }
