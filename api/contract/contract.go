@@ -88,8 +88,12 @@ const (
 // AgentPathConfig is the HTTP path at which the shim in front of slurmctld reports AgentConfig as JSON.
 const AgentPathConfig = "/config"
 
-// AgentPathReady is the HTTP path at which it answers 200 while slurmctld takes connections.
-const AgentPathReady = "/readyz"
+// AgentPathReady is the HTTP path at which it answers 200 while slurmctld takes connections. It waits for that, and answers after
+// less than AgentReadyTimeout seconds.
+const (
+	AgentPathReady    = "/readyz"
+	AgentReadyTimeout = 5
+)
 
 // AgentPathNodes is the HTTP path at which it makes the nodes of a POSTed CloudNodes. The request carries a token as
 // slurmrestd takes it, in header TokenHeader.

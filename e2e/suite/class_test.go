@@ -79,6 +79,9 @@ func TestClass(t *testing.T) {
 	}
 	require.NoError(t, e.Kube.Create(e.Ctx, e.Object("right", ofClass(small), nodes(2), lifetime(time.Minute, 0), config("MaxArraySize", "7")), client.DryRunAll))
 
+	_, err := e.TryKubectl(nil, "slurmcluster", "extend", "demo", "2h")
+	require.ErrorContains(t, err, about+"a ttl of 1h0m0s at most, and has one of 3h0m0s")
+
 	second := e.Create("second", ofClass(small), noNodeSets)
 	second.AwaitDegraded(v1alpha1.ReasonExceedsClass, "class "+small.Name+" allows 1 of its clusters in a namespace, and "+e.Namespace+" has 1")
 	require.Empty(t, podsOf(second, contract.RoleController))

@@ -70,6 +70,9 @@ type scope struct {
 	// all, and gathered that it has had all of them.
 	gathers, withoutNodes, gathered bool
 
+	// toProtect tells that a node has become busy that is not protected yet.
+	toProtect bool
+
 	life     status.Life
 	problems []status.Problem
 	waiting  *status.Problem
@@ -155,7 +158,6 @@ func (s *scope) work(ctx context.Context) error {
 		s.runNodes,
 		s.rememberNodesHave,
 		s.hastenRequeued,
-		s.protectBusy,
 		s.markBusy,
 		s.watchSizes,
 		s.findPodProblems,
@@ -218,7 +220,7 @@ const (
 	// lookShare bounds the part of the time that looks at one cluster take: where machines are busy, answers come late, and
 	// asking often would make them come later still. slowed is the longest that this makes soon.
 	lookShare = 4
-	slowed    = 250 * time.Millisecond
+	slowed    = time.Second
 	// later is for a cluster that is not ready although nothing happens any more.
 	later = 2 * time.Second
 	// wordTime is how long a node whose container was resized may take to say what it would like to be.
@@ -250,6 +252,8 @@ func (s *scope) nextLook(changed bool) time.Duration {
 		return min(5*soon, s.PollInterval)
 	case now.Before(s.memory.requeueUntil) && s.settled():
 		return min(requeueEvery, s.PollInterval)
+	case s.toProtect && s.settled():
+		return min(protectAfter, s.PollInterval)
 	case s.settled() && len(s.problems) == 0:
 		return s.idleIn()
 	case !s.known && (s.controllerPod == nil || s.controllerPod.Status.PodIP == ""):

@@ -56,6 +56,8 @@ type past struct {
 	// with another size.
 	registered bool
 	resized    time.Time
+	// busySince is since when slurmctld was seen to have something on the node, if it has.
+	busySince time.Time
 	// growing is since when the node waits for a free moment to become larger.
 	growing time.Time
 	// lastSize is what the kubelet had given it before, if sizeSeen.

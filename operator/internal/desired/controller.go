@@ -81,6 +81,7 @@ func slurmctld(c Cluster) *corev1ac.ContainerApplyConfiguration {
 			WithHTTPGet(corev1ac.HTTPGetAction().
 				WithPath(contract.AgentPathReady).
 				WithPort(intstr.FromInt32(contract.PortAgent))).
+			WithTimeoutSeconds(contract.AgentReadyTimeout).
 			WithPeriodSeconds(5).
 			WithFailureThreshold(2)).
 		WithVolumeMounts(mainMounts(c)...).

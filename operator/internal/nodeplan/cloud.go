@@ -118,7 +118,7 @@ func (p *planner) off(set Set, pod *place, node *slurm.Node, wanted bool) {
 	case p.misfit(set, node):
 		p.add(DeleteNode, pod, WhyUpdate)
 	case node.Is("DOWN") && failed(node) && p.Now.Sub(node.ReasonChangedAt.Time()) < set.Cloud.StartTimeout:
-	case node.Is("DOWN") && !node.Ours() && !failed(node):
+	case node.Is("DOWN") && !node.Ours() && !node.Silent() && !failed(node):
 	case node.Is("POWERING_DOWN"):
 		// Slurm may use it again, and need not wait until its own time for that is over.
 		p.add(Resume, pod, WhySwitchedOff)
@@ -134,7 +134,7 @@ func (p *planner) off(set Set, pod *place, node *slurm.Node, wanted bool) {
 
 // failed tells whether a node did not start in time, as we or Slurm found.
 func failed(node *slurm.Node) bool {
-	return strings.HasPrefix(node.Reason, contract.ReasonPrefix+WhyNotStarted) || node.Reason == "ResumeTimeout reached"
+	return strings.HasPrefix(node.Reason, contract.ReasonPrefix+WhyNotStarted) || node.FirstReason() == "ResumeTimeout reached"
 }
 
 // misfit tells whether Slurm was told something else of a node than what its pod will have.

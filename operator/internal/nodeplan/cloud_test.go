@@ -86,6 +86,8 @@ func TestCloud(t *testing.T) {
 			[]string{"Admit cpu-0: " + WhySwitchedOff}},
 		{"Slurm waits for what is off", scaled(0, 1, with(0, "", "IDLE", "POWERED_DOWN", "NOT_RESPONDING")), []string{"PowerDown cpu-0: " + WhyNotResponding}},
 		{"Slurm waits for what is off, and switches it off again", scaled(0, 1, with(0, "", "IDLE", "POWERED_DOWN", "NOT_RESPONDING", "POWER_DOWN")), []string{}},
+		{"Slurm set it down before it was switched off", scaled(0, 1, with(0, "Not responding", "DOWN", "POWERED_DOWN")), []string{"Admit cpu-0: " + WhySwitchedOff}},
+		{"down and switched off by an administrator", scaled(0, 1, with(0, admin, "DOWN", "POWERED_DOWN")), []string{}},
 		{"Slurm gave up on it", scaled(0, 1, with(0, "ResumeTimeout reached", "DOWN", "POWERED_DOWN")), []string{}},
 		{"a pod from before it was switched off", scaled(0, 1, with(0, "", "ALLOCATED", "POWERING_UP"), withPod(0), startingFor(0, time.Minute),
 			func(o *Observation) { o.Pods[0].RunningSince = noon.Add(-time.Hour) }), []string{"DeletePod cpu-0: " + WhyUnregistered}},

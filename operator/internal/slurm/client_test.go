@@ -184,7 +184,8 @@ func TestDelayed(t *testing.T) {
 }
 
 func TestOurs(t *testing.T) {
-	for reason, want := range map[string]bool{"slurmcluster: update": true, "Duplicate jobid": true, "bad disk": false, "": false} {
+	for reason, want := range map[string]bool{"slurmcluster: update": true, "Duplicate jobid": true, "Duplicate jobid : Not responding": true,
+		"bad disk": false, "bad disk : Not responding": false, "Not responding": false, "": false} {
 		assert.Equal(t, want, (&Node{Reason: reason}).Ours(), reason)
 	}
 }

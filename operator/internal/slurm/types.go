@@ -150,8 +150,16 @@ func (n *Node) Moving() bool {
 
 // Ours tells whether it was the operator who drained a node or set it down.
 func (n *Node) Ours() bool {
-	return strings.HasPrefix(n.Reason, contract.ReasonPrefix) || n.Reason == reasonDuplicate
+	return strings.HasPrefix(n.Reason, contract.ReasonPrefix) || n.FirstReason() == reasonDuplicate
 }
+
+// FirstReason is a node's reason without what slurmctld adds to it when it sets the node down because it does not answer.
+func (n *Node) FirstReason() string { return strings.TrimSuffix(n.Reason, " : "+reasonSilent) }
+
+// Silent tells whether it was slurmctld who set a node down, because it did not answer. See set_node_down_ptr of its node_mgr.c.
+func (n *Node) Silent() bool { return n.Reason == reasonSilent }
+
+const reasonSilent = "Not responding"
 
 // reasonDuplicate is slurmctld's own: after a sudden end, it launched a job on a node on which it ran already. Nothing is wrong
 // with the node. See agent.c of slurmctld.

@@ -42,6 +42,8 @@ type Agent struct {
 	MungeSocket string
 	// Listen is the address of the HTTP server.
 	Listen string
+	// ReadyWait is how long who asks whether slurmctld listens waits at most for a good answer.
+	ReadyWait time.Duration
 	// Proc is where the proc filesystem is mounted.
 	Proc string
 	// Terminals is where the kernel lists open pseudo-terminals.
@@ -181,14 +183,16 @@ func (a *Agent) prepare() error {
 // start starts slurmctld on the current configuration.
 func (a *Agent) start() (*child, error) {
 	a.nudged = false
-	a.recountLater()
+	a.listening.Store(false)
+	if a.recovers() {
+		a.recountLater()
+	}
 	hash, err := a.Sack.Hash()
 	if err != nil {
 		return nil, err
 	}
 	a.keyHash = hash
 	a.setStatus(a.Status())
-	a.listening.Store(false)
 	argv := append(append([]string{}, a.Slurmctld...), "-D", "-f", filepath.Join(a.served(), contract.FileSlurmConf))
 	return startChild(argv, launch.Env(append(a.Sack.Env(), launch.OneArena)...))
 }

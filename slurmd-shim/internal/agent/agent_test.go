@@ -193,6 +193,8 @@ func TestRecount(t *testing.T) {
 	b := newBench(t, "A=1")
 	require.Equal(t, 25*time.Second, b.patience())
 	b.RecountAfter = 50 * time.Millisecond
+	require.NoError(t, os.Mkdir(b.StateDir, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(b.StateDir, "job_state"), nil, 0o600))
 	write := func(name, script string) {
 		require.NoError(t, os.WriteFile(filepath.Join(b.dir, name), []byte("#!/bin/sh\n"+script), 0o700))
 	}

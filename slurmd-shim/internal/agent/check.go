@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/pattern"
 )
 
 // checkTimeout bounds one run of Slurm's parser, which takes 10 ms. It waits for files that are missing.
@@ -46,11 +46,11 @@ func (a *Agent) check(ctx context.Context, s staged) error {
 var (
 	// speaker is what stands before a message: the command's name or, in slurmctld's log from 26.05, the time;
 	// then how bad it is and, for some, the function.
-	speaker  = regexp.MustCompile(`^(?:[a-z]+:|\[[^\]]*\]) (error|fatal): (?:_[a-z_]+: )?`)
-	fileLine = regexp.MustCompile(` in file \S*?([^/\s]+) line ([0-9]+)`)
+	speaker  = pattern.New(`^(?:[a-z]+:|\[[^\]]*\]) (error|fatal): (?:_[a-z_]+: )?`)
+	fileLine = pattern.New(` in file \S*?([^/\s]+) line ([0-9]+)`)
 	// keyValue has Slurm's syntax of the first pair of a line.
-	keyValue = regexp.MustCompile(`^\s*([A-Za-z0-9_.]+)\s*[-*+/]?=\s*"?([^\s"]*)`)
-	word     = regexp.MustCompile(`[A-Za-z0-9_./-]+`)
+	keyValue = pattern.New(`^\s*([A-Za-z0-9_.]+)\s*[-*+/]?=\s*"?([^\s"]*)`)
+	word     = pattern.New(`[A-Za-z0-9_./-]+`)
 )
 
 // Groups of keyValue by which a line can be found. Values of one or two characters say nothing.
@@ -64,7 +64,7 @@ const (
 func explain(output, conf string) string {
 	var said []string
 	for line := range strings.Lines(output) {
-		text := strings.TrimSpace(speaker.ReplaceAllString(line, ""))
+		text := strings.TrimSpace(speaker().ReplaceAllString(line, ""))
 		if text != "" && (len(said) == 0 || text != "Unable to process configuration file") {
 			said = append(said, text)
 		}
@@ -73,7 +73,7 @@ func explain(output, conf string) string {
 		said = []string{"Slurm refuses it without saying why"}
 	}
 	all := strings.Join(said, "; ")
-	if m := fileLine.FindStringSubmatch(all); m != nil {
+	if m := fileLine().FindStringSubmatch(all); m != nil {
 		return fmt.Sprintf("%s line %s: %s. Correct or remove that line", m[1], m[2], all)
 	}
 	for _, part := range []int{partKey, partValue} {
@@ -89,13 +89,13 @@ func explain(output, conf string) string {
 // lineOf finds the last line of conf whose key, or value, stands in the text as a word; 0 if there is none.
 func lineOf(text, conf string, part int) (int, string) {
 	named := map[string]bool{}
-	for _, w := range word.FindAllString(text, -1) {
+	for _, w := range word().FindAllString(text, -1) {
 		named[strings.ToLower(w)] = true
 	}
 	found, content, n := 0, "", 0
 	for line := range strings.Lines(conf) {
 		n++
-		if m := keyValue.FindStringSubmatch(line); m != nil && len(m[part]) > 2 && named[strings.ToLower(m[part])] {
+		if m := keyValue().FindStringSubmatch(line); m != nil && len(m[part]) > 2 && named[strings.ToLower(m[part])] {
 			found, content = n, strings.TrimSpace(line)
 		}
 	}

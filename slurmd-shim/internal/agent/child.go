@@ -82,7 +82,7 @@ func (t *tail) complaints() string {
 	lines := strings.Split(t.String(), "\n")
 	first := len(lines) - 1
 	severity := func(line string) string {
-		if m := speaker.FindStringSubmatch(line); m != nil {
+		if m := speaker().FindStringSubmatch(line); m != nil {
 			return m[1]
 		}
 		return ""

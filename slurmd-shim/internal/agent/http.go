@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 )
+
+// readyPause is the first pause between two looks whether slurmctld listens; each next one is twice as long.
+const readyPause = 25 * time.Millisecond
 
 // tcpListen is the kernel's number of the state LISTEN in /proc/net/tcp.
 const tcpListen = 0x0a
@@ -31,16 +35,31 @@ func (a *Agent) Handler() http.Handler {
 	mux.HandleFunc("POST "+contract.AgentPathVisit, a.serveVisit)
 	mux.HandleFunc("POST "+contract.AgentPathPower, local(a.servePower))
 	mux.HandleFunc("GET "+contract.AgentPathProlog, local(a.serveProlog))
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		listens, err := a.listens()
-		switch {
-		case err != nil:
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		case !listens:
-			http.Error(w, "slurmctld does not listen yet", http.StatusServiceUnavailable)
-		}
-	})
+	mux.HandleFunc("GET "+contract.AgentPathReady, a.serveReady)
 	return mux
+}
+
+// serveReady waits a while for slurmctld to listen: the kubelet, which asks when the container has just started, would otherwise tell
+// people that something is unhealthy, and ask again only seconds later.
+func (a *Agent) serveReady(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), a.ReadyWait)
+	defer cancel()
+	for pause := readyPause; ; pause *= 2 {
+		listens, err := a.listens()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		if listens {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			http.Error(w, "slurmctld does not listen yet", http.StatusServiceUnavailable)
+			return
+		}
+	}
 }
 
 func (a *Agent) answer(w http.ResponseWriter, what any) {

@@ -5,18 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/pattern"
 )
 
 // What may stand in a node's line, so that no value can begin another one.
 var (
-	nodeName    = regexp.MustCompile(`^[a-z][-a-z0-9]{0,40}$`)
-	nodeFeature = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]{0,40}$`)
-	nodeGres    = regexp.MustCompile(`^([a-z][a-z0-9_]*:[0-9]+(,|$))*$`)
+	nodeName    = pattern.New(`^[a-z][-a-z0-9]{0,40}$`)
+	nodeFeature = pattern.New(`^[A-Za-z0-9][-A-Za-z0-9_.]{0,40}$`)
+	nodeGres    = pattern.New(`^([a-z][a-z0-9_]*:[0-9]+(,|$))*$`)
 )
 
 // createTime is how long slurmctld may take to make nodes.
@@ -25,16 +25,16 @@ const createTime = 20 * time.Second
 // line is what scontrol makes nodes from. Such a node has a share of a machine's CPUs, none in particular.
 func line(n contract.CloudNodes) ([]string, error) {
 	for _, name := range n.Names {
-		if !nodeName.MatchString(name) {
+		if !nodeName().MatchString(name) {
 			return nil, fmt.Errorf("%q is no name of a node", name)
 		}
 	}
 	for _, feature := range n.Features {
-		if !nodeFeature.MatchString(feature) {
+		if !nodeFeature().MatchString(feature) {
 			return nil, fmt.Errorf("%q is no feature of a node", feature)
 		}
 	}
-	if len(n.Names) == 0 || len(n.Features) == 0 || n.CPUs < 1 || n.MemoryMB < 1 || !nodeGres.MatchString(n.Gres) {
+	if len(n.Names) == 0 || len(n.Features) == 0 || n.CPUs < 1 || n.MemoryMB < 1 || !nodeGres().MatchString(n.Gres) {
 		return nil, fmt.Errorf("expected names, features, CPUs, memory and a GRES such as gpu:2, got %+v", n)
 	}
 	args := []string{

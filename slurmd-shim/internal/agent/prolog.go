@@ -3,10 +3,11 @@ package agent
 import (
 	"context"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/pattern"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 )
 
 // nodeList is a list of nodes in Slurm's words.
-var nodeList = regexp.MustCompile(`^[a-z][-a-z0-9,\[\]]*$`)
+var nodeList = pattern.New(`^[a-z][-a-z0-9,\[\]]*$`)
 
 // readiness waits for nodes to be ready.
 type readiness struct {
@@ -99,7 +100,7 @@ func (a *Agent) starting(ctx context.Context, nodes string) (bool, error) {
 
 func (a *Agent) serveProlog(w http.ResponseWriter, r *http.Request) {
 	nodes := r.URL.Query().Get("nodes")
-	if !nodeList.MatchString(nodes) {
+	if !nodeList().MatchString(nodes) {
 		http.Error(w, "nodes is no list of nodes", http.StatusBadRequest)
 		return
 	}

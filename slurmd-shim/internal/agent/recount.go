@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/pattern"
 )
 
 const (
@@ -21,17 +21,23 @@ const (
 	recountSlack = 5 * time.Second
 )
 
-var batchStartTimeout = regexp.MustCompile(`(?mi)^BatchStartTimeout=([0-9]+)`)
+var batchStartTimeout = pattern.New(`(?mi)^BatchStartTimeout=([0-9]+)`)
 
 // patience is how long after its start slurmctld takes a job that its node does not name for lost.
 func (a *Agent) patience() time.Duration {
 	patience := batchStart
-	if m := batchStartTimeout.FindStringSubmatch(a.current.files[contract.FileSlurmConf]); m != nil {
+	if m := batchStartTimeout().FindStringSubmatch(a.current.files[contract.FileSlurmConf]); m != nil {
 		if s, err := strconv.Atoi(m[1]); err == nil {
 			patience = time.Duration(s) * time.Second
 		}
 	}
 	return patience + messageTime + recountSlack
+}
+
+// recovers tells whether a slurmctld that starts now finds jobs of another one.
+func (a *Agent) recovers() bool {
+	saved, err := filepath.Glob(filepath.Join(a.StateDir, "job_state*"))
+	return err != nil || len(saved) > 0
 }
 
 // recountLater sees to it that nodes are asked for their jobs when slurmctld, which starts now, will believe them.

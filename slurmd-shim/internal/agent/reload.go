@@ -121,6 +121,7 @@ func (a *Agent) restart(ctx context.Context, c *child) (*child, error) {
 	if err := <-c.done; err != nil {
 		a.Log.Warn("slurmctld did not end as told", "error", err)
 	}
+	a.listening.Store(false)
 	if err := launch.CopyKey(a.JWTKey, a.JWTCopy); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -62,6 +63,7 @@ func (a *app) slurmctld() *cobra.Command {
 				Munged:      a.keepMunged,
 				MungeSocket: contract.MungeSocket,
 				Listen:      fmt.Sprintf(":%d", contract.PortAgent),
+				ReadyWait:   (contract.AgentReadyTimeout - 1) * time.Second,
 				Proc:        "/proc",
 				Terminals:   terminals.Dir,
 				Slurmctld:   []string{"slurmctld"},

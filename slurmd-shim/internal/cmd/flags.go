@@ -3,7 +3,6 @@ package cmd
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/nodeconf"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/pattern"
 )
 
 // nodeFlags adds the flags that change what a node is.
@@ -31,10 +31,10 @@ func nodeFlags(c *cobra.Command, o *nodeconf.Options) {
 	})
 }
 
-var gresFlag = regexp.MustCompile(`^([a-z][a-z0-9_]{0,31})(?::([1-9][0-9]{0,5}))?(?:=(.+))?$`)
+var gresFlag = pattern.New(`^([a-z][a-z0-9_]{0,31})(?::([1-9][0-9]{0,5}))?(?:=(.+))?$`)
 
 func parseGres(value string) (nodeconf.GresRequest, error) {
-	match := gresFlag.FindStringSubmatch(value)
+	match := gresFlag().FindStringSubmatch(value)
 	if match == nil {
 		return nodeconf.GresRequest{}, fmt.Errorf("expected a GRES such as gpu, gpu:2 or fpga:1=/dev/fpga*")
 	}
@@ -56,7 +56,7 @@ func patterns(r nodeconf.GresRequest) []string {
 }
 
 // deviceFile is a name that Slurm does not take for a list of several.
-var deviceFile = regexp.MustCompile(`^/[A-Za-z0-9._/:@+-]+$`)
+var deviceFile = pattern.New(`^/[A-Za-z0-9._/:@+-]+$`)
 
 // findFiles looks below root for the device files of each GRES that names some.
 func findFiles(root string, requests []nodeconf.GresRequest) ([]nodeconf.GresRequest, error) {
@@ -68,7 +68,7 @@ func findFiles(root string, requests []nodeconf.GresRequest) ([]nodeconf.GresReq
 				return nil, fmt.Errorf("look for %s: %w", pattern, err)
 			}
 			for _, file := range files {
-				if below := filepath.Join("/", strings.TrimPrefix(file, filepath.Clean(root))); deviceFile.MatchString(below) {
+				if below := filepath.Join("/", strings.TrimPrefix(file, filepath.Clean(root))); deviceFile().MatchString(below) {
 					r.Files = append(r.Files, below)
 				}
 			}

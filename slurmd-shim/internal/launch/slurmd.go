@@ -3,12 +3,12 @@ package launch
 import (
 	"fmt"
 	"net"
-	"regexp"
 	"strings"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/nodeconf"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/pattern"
 )
 
 // Slurmd is what slurmd's command line is made of.
@@ -28,7 +28,7 @@ type Slurmd struct {
 
 // features keeps a list from ending the Feature key and starting another one: --conf is one line of
 // key=value pairs separated by spaces, and slurmctld parses it.
-var features = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:-]*(,[A-Za-z0-9_][A-Za-z0-9_.:-]*)*$`)
+var features = pattern.New(`^[A-Za-z0-9_][A-Za-z0-9_.:-]*(,[A-Za-z0-9_][A-Za-z0-9_.:-]*)*$`)
 
 // Args returns slurmd's argv, or an error that says which input is wrong.
 func (s Slurmd) Args() ([]string, error) {
@@ -54,7 +54,7 @@ const confFlag = "--conf"
 func (s Slurmd) Conf() (string, error) {
 	conf := []string{s.Node.Conf()}
 	if s.Features != "" {
-		if !features.MatchString(s.Features) {
+		if !features().MatchString(s.Features) {
 			return "", exit.Configf("%s is %q, expected names of letters, digits and _ . : - with commas between", contract.EnvNodeFeatures, s.Features)
 		}
 		conf = append(conf, "Feature="+s.Features)

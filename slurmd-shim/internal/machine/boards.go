@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/kernel"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/pattern"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 	onlineNodes = nodeDir + "/online"
 )
 
-var nodeName = regexp.MustCompile(`^node([0-9]{1,5})$`)
+var nodeName = pattern.New(`^node([0-9]{1,5})$`)
 
 // numaNode is a NUMA node with the CPUs that are nearest to its memory, maybe none.
 type numaNode struct {
@@ -123,7 +123,7 @@ func nodeDirs(root fs.FS) cpuset.CPUSet {
 	entries, _ := fs.ReadDir(root, strings.TrimPrefix(nodeDir, "/"))
 	var numbers []int
 	for _, entry := range entries {
-		if match := nodeName.FindStringSubmatch(entry.Name()); match != nil {
+		if match := nodeName().FindStringSubmatch(entry.Name()); match != nil {
 			number, _ := strconv.Atoi(match[1])
 			numbers = append(numbers, number)
 		}

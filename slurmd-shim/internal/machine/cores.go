@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"strings"
 
 	"k8s.io/utils/cpuset"
 
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/kernel"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/pattern"
 )
 
 // A kind of sibling of a CPU, by the files of its topology directory that tell them: since Linux 5.4 under a
@@ -120,14 +120,14 @@ func numbered(root fs.FS, online cpuset.CPUSet) (cores, packages []cpuset.CPUSet
 	return cores, packages
 }
 
-var bulldozer = regexp.MustCompile(`(?m)^cpu family\s*: 2[12]$`)
+var bulldozer = pattern.New(`(?m)^cpu family\s*: 2[12]$`)
 
 // separated splits what the kernel calls the threads of a core where they are cores with numbers of their own:
 // those of an AMD processor of family 21 or 22, which share a compute unit. hwloc counts them as cores, if it
 // knows that the machine is an x86: on this machine, and in captures that hwloc-gather-topology made.
 func separated(root fs.FS, cores []cpuset.CPUSet, own bool) []cpuset.CPUSet {
 	info, err := kernel.ReadFile(root, "/proc/cpuinfo")
-	if err != nil || !bulldozer.MatchString(info) {
+	if err != nil || !bulldozer().MatchString(info) {
 		return cores
 	}
 	if gathered, _ := kernel.ReadFile(root, "/proc/hwloc-nofile-info"); !own && !strings.Contains(gathered, "Architecture: x86_64") {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/kernel"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/pattern"
 )
 
 // Vendors of GPUs.
@@ -45,16 +45,16 @@ type GPU struct {
 
 // device is a kind of device file.
 type device struct {
-	name *regexp.Regexp
+	name pattern.Lazy
 	dir  string
 	// class is where the kernel keeps the devices of these files, with links to their PCI devices.
 	class string
 }
 
 var devices = []device{
-	{regexp.MustCompile(`^nvidia([0-9]{1,4})$`), "dev", ""},
-	{regexp.MustCompile(`^renderD([0-9]{1,4})$`), "dev/dri", "sys/class/drm"},
-	{regexp.MustCompile(`^accel([0-9]{1,4})$`), "dev/accel", "sys/class/accel"},
+	{pattern.New(`^nvidia([0-9]{1,4})$`), "dev", ""},
+	{pattern.New(`^renderD([0-9]{1,4})$`), "dev/dri", "sys/class/drm"},
+	{pattern.New(`^accel([0-9]{1,4})$`), "dev/accel", "sys/class/accel"},
 }
 
 // readGPUs finds the GPUs whose device files are below root, in the order of their PCI addresses: that is how CUDA
@@ -68,7 +68,7 @@ func (m *Machine) readGPUs(root fs.FS, pci func() (*ghw.PCIInfo, error)) error {
 			return fmt.Errorf("look for GPUs: %w", err)
 		}
 		for _, entry := range entries {
-			match := kind.name.FindStringSubmatch(entry.Name())
+			match := kind.name().FindStringSubmatch(entry.Name())
 			if match == nil || !m.isDevice(entry) {
 				continue
 			}
@@ -120,14 +120,14 @@ func (m *Machine) isDevice(entry fs.DirEntry) bool {
 // displayClass is the PCI class of GPUs, those without a display as well.
 const displayClass = "03"
 
-var pciAddress = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]$`)
+var pciAddress = pattern.New(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]$`)
 
 // linkedAddress is the PCI address of the device that a file of a class belongs to, or empty.
 func linkedAddress(root fs.FS, file string) string {
 	for _, link := range []string{file + "/device", file} {
 		to, err := fs.ReadLink(root, link)
 		for parts := strings.Split(to, "/"); err == nil && len(parts) > 0; parts = parts[:len(parts)-1] {
-			if last := parts[len(parts)-1]; pciAddress.MatchString(last) {
+			if last := parts[len(parts)-1]; pciAddress().MatchString(last) {
 				return last
 			}
 		}
@@ -138,8 +138,8 @@ func linkedAddress(root fs.FS, file string) string {
 const nvidiaDir = "proc/driver/nvidia/gpus"
 
 var (
-	modelLine = regexp.MustCompile(`(?m)^Model:[ \t]*(\S.*?)[ \t]*$`)
-	minorLine = regexp.MustCompile(`(?m)^Device Minor:[ \t]*([0-9]{1,4})[ \t]*$`)
+	modelLine = pattern.New(`(?m)^Model:[ \t]*(\S.*?)[ \t]*$`)
+	minorLine = pattern.New(`(?m)^Device Minor:[ \t]*([0-9]{1,4})[ \t]*$`)
 )
 
 // nameNVIDIA gives NVIDIA's GPUs the model and the address that their driver knows them by.
@@ -160,7 +160,7 @@ func nameNVIDIA(root fs.FS, gpus []GPU) error {
 		if err != nil {
 			return err
 		}
-		minor := minorLine.FindStringSubmatch(text)
+		minor := minorLine().FindStringSubmatch(text)
 		if minor == nil {
 			return kernel.Malformed(file, text, "a line Device Minor: <number>")
 		}
@@ -169,7 +169,7 @@ func nameNVIDIA(root fs.FS, gpus []GPU) error {
 				continue
 			}
 			gpus[i].address = strings.ToLower(entry.Name())
-			if model := modelLine.FindStringSubmatch(text); model != nil {
+			if model := modelLine().FindStringSubmatch(text); model != nil {
 				gpus[i].Type = word(model[1])
 			}
 		}
@@ -228,11 +228,11 @@ func (m *Machine) identify(root fs.FS, g *GPU, known *ghw.PCIInfo) {
 const unnamed = "unknown"
 
 // bracketed is the name under which a chip is sold: "GA100 [A100 SXM4 40GB]".
-var bracketed = regexp.MustCompile(`\[([^\]]+)\]`)
+var bracketed = pattern.New(`\[([^\]]+)\]`)
 
 // productName is a name of the list of PCI ids as a type, or empty if the list has none.
 func productName(name string) string {
-	if match := bracketed.FindStringSubmatch(name); match != nil {
+	if match := bracketed().FindStringSubmatch(name); match != nil {
 		name = match[1]
 	}
 	if name == unnamed {
@@ -241,12 +241,12 @@ func productName(name string) string {
 	return word(name)
 }
 
-var notInWord = regexp.MustCompile(`[^a-z0-9.+-]+`)
+var notInWord = pattern.New(`[^a-z0-9.+-]+`)
 
 // word writes a name as Slurm's AutoDetect does: lower case, with '_' for spaces and for what separates the parts
 // of a GRES.
 func word(name string) string {
-	return strings.Trim(notInWord.ReplaceAllString(strings.ToLower(name), "_"), "_")
+	return strings.Trim(notInWord().ReplaceAllString(strings.ToLower(name), "_"), "_")
 }
 
 // pciDevices are the devices on the PCI bus, by their names in the system's list of PCI ids.

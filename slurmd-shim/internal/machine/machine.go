@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/kernel"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/pattern"
 )
 
 const (
@@ -89,7 +89,7 @@ func (m Machine) Sockets() int { return max(1, len(m.Packages)) }
 // Threads counts the online logical CPUs.
 func (m Machine) Threads() int { return m.Online.Size() }
 
-var cpuName = regexp.MustCompile(`^cpu([0-9]{1,5})$`)
+var cpuName = pattern.New(`^cpu([0-9]{1,5})$`)
 
 // readOnline reads the list of online CPUs. Kernels without hotplug and captures lack it; there each CPU that
 // has a directory and does not say that it is offline counts.
@@ -105,7 +105,7 @@ func (m *Machine) readOnline(root fs.FS) error {
 	entries, _ := fs.ReadDir(root, strings.TrimPrefix(cpuDir, "/"))
 	var cpus []int
 	for _, entry := range entries {
-		if match := cpuName.FindStringSubmatch(entry.Name()); match != nil {
+		if match := cpuName().FindStringSubmatch(entry.Name()); match != nil {
 			if state, _ := kernel.ReadFile(root, cpuDir+"/"+entry.Name()+"/online"); state != "0" {
 				cpu, _ := strconv.Atoi(match[1])
 				cpus = append(cpus, cpu)
@@ -134,8 +134,8 @@ func (m *Machine) readEfficient(root fs.FS) error {
 }
 
 var (
-	memTotalLine = regexp.MustCompile(`(?m)^(?:Node [0-9]+ )?MemTotal:\s*([0-9]+) kB$`)
-	hugetlbLine  = regexp.MustCompile(`(?m)^Hugetlb:\s*([0-9]+) kB$`)
+	memTotalLine = pattern.New(`(?m)^(?:Node [0-9]+ )?MemTotal:\s*([0-9]+) kB$`)
+	hugetlbLine  = pattern.New(`(?m)^Hugetlb:\s*([0-9]+) kB$`)
 )
 
 // readMemory reads MemTotal, from which the C library derives the pages that slurmd multiplies up.
@@ -183,8 +183,8 @@ func (m *Machine) sumMemory(root fs.FS) error {
 }
 
 // kibibytes returns the number in the line, 0 if there is no such line.
-func kibibytes(line *regexp.Regexp, content string) (uint64, error) {
-	match := line.FindStringSubmatch(content)
+func kibibytes(line pattern.Lazy, content string) (uint64, error) {
+	match := line().FindStringSubmatch(content)
 	if match == nil {
 		return 0, nil
 	}
