@@ -4,6 +4,7 @@ package suite
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -122,6 +123,12 @@ func TestPlaces(t *testing.T) {
 		return o
 	}
 	user := me.Status.UserInfo.Username
+	e.Eventually(harness.Patience, "the API server knows the class", func() error {
+		if e.Kube.Create(e.Ctx, object("demo", ""), client.DryRunAll) == nil {
+			return errors.New("it lets a cluster in that names no owner")
+		}
+		return nil
+	})
 	refused(t, e.Kube.Create(e.Ctx, object("demo", "")), "class "+one.Name+" counts clusters by user: annotation slurmcluster.dev/owner has to be "+user)
 	refused(t, e.Kube.Create(e.Ctx, object("demo", "somebody")), "annotation slurmcluster.dev/owner names who makes the cluster: "+user+", not somebody")
 	require.NoError(t, e.Kube.Create(e.Ctx, object("first", user)))
