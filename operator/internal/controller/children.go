@@ -18,7 +18,6 @@ func (s *scope) ensureKeysAndServices(ctx context.Context) error {
 	var all errgroup.Group
 	all.Go(func() error { return s.ensureKeys(ctx) })
 	all.Go(func() error { return s.writer.Apply(ctx, s.cluster, desired.ControllerService(s.want), s.service) })
-	all.Go(func() error { return s.nameNodes(ctx) })
 	all.Go(func() error { return s.isolate(ctx) })
 	if err := all.Wait(); err != nil {
 		return err
@@ -27,10 +26,12 @@ func (s *scope) ensureKeysAndServices(ctx context.Context) error {
 	return nil
 }
 
-// nameNodes gives the nodes DNS names once there is a node with an address. A Service that was there before would be written anew
-// with each step of each pod's start; none of them is admitted before it has its name.
+// nameNodes gives the nodes DNS names once there is a node with an address: for a Service that was there before, Kubernetes would
+// write down anew each step of each pod's start. It comes before a node is let in, and so before a job that may ask for names; Slurm
+// may know of a node before the kubelet has told its address.
 func (s *scope) nameNodes(ctx context.Context) error {
-	if s.nodes.UID == "" && !slices.ContainsFunc(s.slurmdPods, func(pod *slurmdPod) bool { return pod.Status.PodIP != "" }) {
+	there := func(pod *slurmdPod) bool { return pod.node != nil || pod.Status.PodIP != "" }
+	if s.nodes.UID == "" && !slices.ContainsFunc(s.slurmdPods, there) {
 		return nil
 	}
 	return s.writer.Apply(ctx, s.cluster, desired.NodesService(s.want), s.nodes)

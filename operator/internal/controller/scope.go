@@ -154,6 +154,7 @@ func (s *scope) work(ctx context.Context) error {
 		s.refreshConfig,
 		s.checkVolumes,
 		s.listen,
+		s.nameNodes,
 		s.gather,
 		s.runNodes,
 		s.rememberNodesHave,

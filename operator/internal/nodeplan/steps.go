@@ -2,8 +2,6 @@ package nodeplan
 
 import (
 	"slices"
-
-	"github.com/slurmcluster/slurmcluster/api/contract"
 )
 
 // remove takes a pod away, as far as that is safe now: drain, wait until it runs nothing, delete.
@@ -115,7 +113,7 @@ func (p *planner) keep(pod *place) {
 		if pod.Running && pod.Overdue {
 			p.add(DeletePod, pod, WhyUnregistered)
 		}
-	case node.Reason == contract.ReasonRegistering && node.Draining():
+	case node.Registering():
 		if !p.Gathers {
 			p.add(Admit, pod, WhyRegistered)
 		}

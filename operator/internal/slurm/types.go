@@ -153,6 +153,9 @@ func (n *Node) Ours() bool {
 	return strings.HasPrefix(n.Reason, contract.ReasonPrefix) || n.FirstReason() == reasonDuplicate
 }
 
+// Registering tells whether a node has registered and was not let in yet.
+func (n *Node) Registering() bool { return n.Draining() && n.Reason == contract.ReasonRegistering }
+
 // FirstReason is a node's reason without what slurmctld adds to it when it sets the node down because it does not answer.
 func (n *Node) FirstReason() string { return strings.TrimSuffix(n.Reason, " : "+reasonSilent) }
 

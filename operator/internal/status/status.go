@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
 	"github.com/slurmcluster/slurmcluster/operator/internal/desired"
 	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
@@ -147,10 +146,10 @@ func count(c *v1alpha1.NodeSetStatus, pod Pod) int32 {
 	case n.Down() || !pod.Serving:
 		c.Down++
 		return 0
+	case n.Registering():
+		return 0 // it is let in at once, and is not worth a write of the status before
 	case n.Draining():
-		if n.Reason != contract.ReasonRegistering { // one that is new is let in at once
-			c.Draining++
-		}
+		c.Draining++
 		return 0
 	case !n.Usable():
 		return 0
