@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -57,7 +56,7 @@ func cacheOptions(namespaces string, pods *controller.Pods) cache.Options {
 	options := cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:     {Label: children.Label, Transform: stripPod},
-			&corev1.Service{}: children, &corev1.ConfigMap{}: children, &appsv1.StatefulSet{}: children,
+			&corev1.Service{}: children, &corev1.ConfigMap{}: children,
 			&policyv1.PodDisruptionBudget{}: children, &networkingv1.NetworkPolicy{}: children, &corev1.Node{}: {Transform: stripMachine},
 		},
 		DefaultTransform: cache.TransformStripManagedFields(),

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -108,7 +107,7 @@ func leftovers(c *harness.Cluster) []string {
 	var names []string
 	for _, list := range []client.ObjectList{
 		&corev1.PodList{}, &corev1.SecretList{}, &corev1.ServiceList{}, &corev1.ConfigMapList{},
-		&corev1.PersistentVolumeClaimList{}, &appsv1.StatefulSetList{}, &policyv1.PodDisruptionBudgetList{},
+		&corev1.PersistentVolumeClaimList{}, &policyv1.PodDisruptionBudgetList{},
 		&networkingv1.NetworkPolicyList{}, &v1alpha1.SlurmClusterList{},
 	} {
 		require.NoError(c, c.List(c.Ctx, list, client.InNamespace(c.Namespace)))
@@ -126,10 +125,10 @@ func TestDeletedPiecesComeBack(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)
 	c := e.Start("demo", nodes(1))
-	for _, o := range []client.Object{&corev1.ConfigMap{}, &appsv1.StatefulSet{}, &corev1.Secret{}} {
+	for _, o := range []client.Object{&corev1.ConfigMap{}, &corev1.Pod{}, &networkingv1.NetworkPolicy{}, &corev1.Secret{}} {
 		o.SetNamespace(e.Namespace)
 		o.SetName(map[string]string{
-			"*v1.ConfigMap": "demo-config", "*v1.StatefulSet": "demo-controller", "*v1.Secret": "demo-keys",
+			"*v1.ConfigMap": "demo-config", "*v1.Pod": "demo-controller-0", "*v1.NetworkPolicy": "demo", "*v1.Secret": "demo-keys",
 		}[fmt.Sprintf("%T", o)])
 		require.NoError(t, e.Delete(e.Ctx, o, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
 		e.Eventually(harness.Patience, o.GetName()+" comes back", func() error {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,7 +63,7 @@ func resourceVersions(c *harness.Cluster) map[string]string {
 	versions := map[string]string{}
 	for _, list := range []client.ObjectList{
 		&corev1.PodList{}, &corev1.SecretList{}, &corev1.ServiceList{}, &corev1.ConfigMapList{},
-		&corev1.EventList{}, &appsv1.StatefulSetList{}, &v1alpha1.SlurmClusterList{},
+		&corev1.EventList{}, &v1alpha1.SlurmClusterList{},
 	} {
 		require.NoError(c, c.List(c.Ctx, list, client.InNamespace(c.Namespace)))
 		require.NoError(c, eachItem(list, func(o client.Object) {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -104,7 +103,7 @@ func (s *stage) firstObjects(ctx context.Context) (time.Duration, error) {
 			client.Object
 		}{
 			{name + "-keys", &corev1.Secret{}}, {name + "-config", &corev1.ConfigMap{}}, {name + "-controller", &corev1.Service{}},
-			{name + "-nodes", &corev1.Service{}}, {name + "-controller", &appsv1.StatefulSet{}}, {name, &networkingv1.NetworkPolicy{}},
+			{name + "-nodes", &corev1.Service{}}, {name + "-controller-0", &corev1.Pod{}}, {name, &networkingv1.NetworkPolicy{}},
 			{name + "-cpu-0", &corev1.Pod{}}, {name + "-cpu-1", &corev1.Pod{}}, {name + "-cpu-2", &corev1.Pod{}}, {name + "-cpu-3", &corev1.Pod{}},
 		} {
 			if err := s.Get(ctx, client.ObjectKey{Namespace: namespaceMany, Name: o.name}, o.Object); err != nil {

@@ -68,6 +68,27 @@ func TestApplyWritesOnce(t *testing.T) {
 	assert.Equal(t, 4, *sent, "what is forgotten is written again")
 }
 
+// A pod is made once, and left as it is from then on.
+func TestCreate(t *testing.T) {
+	pod := func(uid string) *corev1ac.PodApplyConfiguration {
+		return corev1ac.Pod("demo-cpu-0", "ns").WithSpec(corev1ac.PodSpec().WithHostname(uid)).
+			WithOwnerReferences(metav1ac.OwnerReference().WithAPIVersion("v1").WithKind("Pod").WithName("demo").WithUID(types.UID(uid)).WithController(true))
+	}
+	w, c, sent := writer(t)
+	for range 2 {
+		require.NoError(t, w.Create(t.Context(), owner, pod("1")))
+	}
+	require.Zero(t, *sent, "nothing is applied")
+	live := &corev1.Pod{}
+	require.NoError(t, c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "demo-cpu-0"}, live))
+	require.Equal(t, "1", live.Spec.Hostname)
+
+	other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "demo", UID: "2"}}
+	var conflict *ConflictError
+	require.ErrorAs(t, w.Create(t.Context(), other, pod("2")), &conflict)
+	require.Equal(t, "Pod ns/demo-cpu-0 exists already and does not belong to this cluster; delete it, or give the cluster another name", conflict.Error())
+}
+
 // An object that is somebody else's stays theirs, whether the caches have it or not.
 func TestConflict(t *testing.T) {
 	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "demo-config"}, Data: map[string]string{"a": "theirs"}}

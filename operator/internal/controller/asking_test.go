@@ -19,6 +19,7 @@ import (
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/operator/internal/desired"
 	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
 )
 
@@ -102,7 +103,10 @@ func (l *looks) change(index int) *corev1.Pod {
 
 func (l *looks) scope() *scope {
 	s := l.newScope(l.cluster)
-	s.controllerPod = &corev1.Pod{Status: corev1.PodStatus{PodIP: "10.0.0.1"}}
+	s.controllerPod = &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{contract.AnnotationTemplateHash: desired.ControllerHash(s.want)}},
+		Status:     corev1.PodStatus{PodIP: "10.0.0.1"},
+	}
 	s.takePods(l.pods)
 	return s
 }

@@ -3,7 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,15 +26,40 @@ func (s *scope) ensureKeysAndServices(ctx context.Context) error {
 	return nil
 }
 
-// nameNodes gives the nodes DNS names once there is a node with an address: for a Service that was there before, Kubernetes would
-// write down anew each step of each pod's start. It comes before a node is let in, and so before a job that may ask for names; Slurm
-// may know of a node before the kubelet has told its address.
+// nameAfter is how long the only node of a cluster has to have been let in before it gets a name.
+const nameAfter = 2 * time.Second
+
+// nameNodes gives the nodes DNS names: for a Service that was there before the pods, Kubernetes would write down anew each step of
+// each pod's start.
 func (s *scope) nameNodes(ctx context.Context) error {
-	there := func(pod *slurmdPod) bool { return pod.node != nil || pod.Status.PodIP != "" }
-	if s.nodes.UID == "" && !slices.ContainsFunc(s.slurmdPods, there) {
+	if s.nodes.UID == "" && !s.toBeNamed() {
 		return nil
 	}
 	return s.writer.Apply(ctx, s.cluster, desired.NodesService(s.want), s.nodes)
+}
+
+// toBeNamed tells whether it is time for names. Several nodes have them before they are let in, since their jobs may ask for them;
+// Slurm may know of a node before the kubelet has told its address. One alone, which knows its own, gets it when its user waits
+// for nothing more urgent.
+func (s *scope) toBeNamed() bool {
+	var one *slurmdPod
+	for _, pod := range s.slurmdPods {
+		switch there := pod.node != nil || pod.Status.PodIP != ""; {
+		case there && one != nil:
+			return true
+		case there:
+			one = pod
+		}
+	}
+	if one == nil || one.node == nil || one.node.Registering() {
+		return false
+	}
+	now := s.Clock.Now()
+	if one.inSince.IsZero() {
+		one.inSince = now
+	}
+	s.awaits = now.Sub(one.inSince) < nameAfter
+	return !s.awaits
 }
 
 // isolate makes the NetworkPolicy, or removes ours where none is wanted.
@@ -69,12 +94,4 @@ func configHash(files map[string]string) string {
 		return ""
 	}
 	return contract.ConfigHash(files)
-}
-
-// ensureController makes the StatefulSet of the controller pod, once there is a configuration to start with.
-func (s *scope) ensureController(ctx context.Context) error {
-	if s.configHash == "" {
-		return nil
-	}
-	return s.writer.Apply(ctx, s.cluster, desired.Controller(s.want), s.controller)
 }

@@ -1,30 +1,68 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
+	"github.com/slurmcluster/slurmcluster/operator/internal/desired"
 	"github.com/slurmcluster/slurmcluster/operator/internal/slurm"
 	"github.com/slurmcluster/slurmcluster/operator/internal/status"
 )
 
-// replaceController deletes the controller pod when it was made from an older spec, as soon as nothing is
-// lost by it. The StatefulSet then makes it anew.
+// ensureController sees to it that there is a controller pod, once there is a configuration to start with, or none where
+// slurmctld is switched off.
+func (s *scope) ensureController(ctx context.Context) error {
+	pod := s.controllerPod
+	there := pod != nil && pod.DeletionTimestamp == nil
+	switch {
+	case s.configHash == "":
+		return nil
+	case s.want.ControllerOff && there:
+		s.log(ctx).Info("Deleting the controller pod", "pod", pod.Name, "reason", "the cluster is suspended")
+		return s.deletePod(ctx, pod)
+	case s.want.ControllerOff:
+		return nil
+	case there && (pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded):
+		s.log(ctx).Info("Deleting the controller pod", "pod", pod.Name, "reason", "it has ended: "+cmp.Or(pod.Status.Message, pod.Status.Reason))
+		return s.deletePod(ctx, pod)
+	}
+	if ok, err := s.ensureState(ctx); !ok || err != nil || pod != nil {
+		return err
+	}
+	return s.createController(ctx)
+}
+
+func (s *scope) createController(ctx context.Context) error {
+	err := s.writer.Create(ctx, s.cluster, desired.ControllerPod(s.want))
+	switch {
+	case err == nil:
+		s.acted = true
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return err
+	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
+		s.problem(v1alpha1.ReasonPodsRefused, "Kubernetes refuses the controller pod: "+plain(err))
+		s.memory.gathering.controllerRefused = true
+		return nil
+	}
+	return err
+}
+
+// replaceController deletes the controller pod when it was made from an older spec, as soon as nothing is lost by it. The next
+// look makes it anew.
 func (s *scope) replaceController(ctx context.Context) error {
 	pod := s.controllerPod
 	switch {
-	case s.controller.Status.ObservedGeneration != s.controller.Generation:
-		s.workOn("the controller's StatefulSet has changed")
-		return nil
 	case pod == nil || !s.controllerOutdated():
 		return nil
 	case pod.DeletionTimestamp != nil:
@@ -40,11 +78,9 @@ func (s *scope) replaceController(ctx context.Context) error {
 	return s.deletePod(ctx, pod)
 }
 
-// controllerOutdated tells whether the controller pod is not what the StatefulSet wants now.
+// controllerOutdated tells whether the controller pod is not what is wanted now.
 func (s *scope) controllerOutdated() bool {
-	set := s.controller
-	return set.Status.UpdateRevision != "" &&
-		s.controllerPod.Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision
+	return s.controllerPod.Annotations[contract.AnnotationTemplateHash] != desired.ControllerHash(s.want)
 }
 
 // whyControllerStays says what would be lost with the controller pod now; empty if nothing.
@@ -67,7 +103,8 @@ func (s *scope) switchOff(context.Context) error {
 		return nil
 	}
 	idle := !seen.asked.IsZero() && len(seen.slurmNodes) == 0 && !slices.ContainsFunc(seen.slurmJobs, slurm.Job.Running)
-	wasOff := s.controller.Spec.Replicas != nil && *s.controller.Spec.Replicas == 0
+	ready := meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionReady)
+	wasOff := s.controllerPod == nil && ready != nil && ready.Reason == v1alpha1.ReasonSuspended
 	s.want.ControllerOff = idle || wasOff
 	return nil
 }

@@ -35,7 +35,7 @@ func (s *scope) complete(ctx context.Context) error {
 }
 
 // exists tells whether there is more of the cluster than its object.
-func (s *scope) exists() bool { return s.controller.UID != "" }
+func (s *scope) exists() bool { return s.configMap.UID != "" }
 
 func (r *Reconciler) classes(ctx context.Context) ([]v1alpha1.SlurmClusterClass, error) {
 	if !r.WatchClasses {

@@ -102,7 +102,7 @@ func (s *scope) versionOf(ctx context.Context, image string) (*version.Version, 
 	switch {
 	case pod == nil:
 		s.acted = true
-		err := s.writer.Apply(ctx, s.cluster, desired.VersionPod(s.want), &corev1.Pod{})
+		err := s.writer.Create(ctx, s.cluster, desired.VersionPod(s.want))
 		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 			s.problem(v1alpha1.ReasonPodsRefused, "Kubernetes refuses the pod that is to tell the version of Slurm in image "+image+": "+plain(err))
 			return nil, nil
@@ -140,14 +140,8 @@ func (s *scope) endProbe(ctx context.Context) error {
 
 // runningImage is the image that slurmctld runs now, as far as that is sure; empty if not.
 func (s *scope) runningImage() string {
-	set := s.controller
-	if !s.known || s.controllerPod == nil || set.Status.ObservedGeneration != set.Generation || s.controllerOutdated() {
+	if !s.known || s.controllerPod == nil {
 		return ""
 	}
-	for _, c := range set.Spec.Template.Spec.Containers {
-		if c.Name == contract.ContainerSlurmctld {
-			return c.Image
-		}
-	}
-	return ""
+	return s.controllerPod.Annotations[contract.AnnotationImage]
 }

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/api/v1alpha1"
@@ -19,12 +18,10 @@ import (
 )
 
 // findPodProblems says what keeps pods from running, each kind once.
-func (s *scope) findPodProblems(ctx context.Context) error {
+func (s *scope) findPodProblems(context.Context) error {
 	var found []status.Problem
 	if s.controllerPod != nil {
 		found = append(found, podProblems(s.controllerPod, s.Clock.Now())...)
-	} else if err := s.whyNoControllerPod(ctx); err != nil {
-		return err
 	}
 	if s.versionPod != nil && s.versionPod.Status.Phase == corev1.PodPending {
 		found = append(found, podProblems(s.versionPod, s.Clock.Now())...)
@@ -47,35 +44,6 @@ func (s *scope) findPodProblems(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// refusedAfter is how long a StatefulSet may take to make its pod before we ask why it does not.
-const refusedAfter = 2 * time.Second
-
-// whyNoControllerPod finds out why the StatefulSet's pod is not there, by trying to make it without doing so:
-// the StatefulSet itself tells only its events.
-func (s *scope) whyNoControllerPod(ctx context.Context) error {
-	set := s.controller
-	if s.want.ControllerOff || set.UID == "" || s.Clock.Since(set.CreationTimestamp.Time) < refusedAfter {
-		return nil
-	}
-	pod := &corev1.Pod{Spec: *set.Spec.Template.Spec.DeepCopy()}
-	pod.Name, pod.Namespace = s.want.ControllerPodName(), set.Namespace
-	pod.Labels, pod.Annotations = set.Spec.Template.Labels, set.Spec.Template.Annotations
-	for _, claim := range set.Spec.VolumeClaimTemplates {
-		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: claim.Name, VolumeSource: corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name + "-" + pod.Name}}})
-	}
-	err := s.Client.Create(ctx, pod, client.DryRunAll)
-	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
-		s.problem(v1alpha1.ReasonPodsRefused, "Kubernetes refuses the controller pod: "+plain(err))
-		s.memory.gathering.controllerRefused = true
-		return nil
-	}
-	if apierrors.IsAlreadyExists(err) {
-		return nil
-	}
-	return err
 }
 
 // podProblems says what keeps one pod from running.

@@ -51,7 +51,7 @@ func (s *scope) markBusy(ctx context.Context) error {
 		case busy == pod.busy, !busy && now.Sub(node.LastBusy.Time()) <= protectTime:
 			continue
 		case busy && now.Sub(pod.busySince) < protectAfter:
-			s.toProtect = true
+			s.awaits = true
 			continue
 		case busy:
 			if err := s.protectBusy(ctx); err != nil {

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -38,7 +37,6 @@ import (
 // +kubebuilder:rbac:groups=slurmcluster.dev,resources=slurmclusters,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups=slurmcluster.dev,resources=slurmclusters/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=slurmcluster.dev,resources=slurmclusters/finalizers,verbs=update
-// +kubebuilder:rbac:groups=apps,resources=statefulsets,verbs=get;list;watch;create;update;patch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups="",resources=services;configmaps,verbs=get;list;watch;create;update;patch
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;update;patch
@@ -114,7 +112,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, m ctrl.Manager) error
 		Watches(&corev1.Pod{}, child, builder.WithPredicates(podChanged)).
 		Watches(&corev1.Service{}, child).
 		Watches(&corev1.ConfigMap{}, child).
-		Watches(&appsv1.StatefulSet{}, child).
 		Watches(&policyv1.PodDisruptionBudget{}, child).
 		Watches(&networkingv1.NetworkPolicy{}, child).
 		WatchesRawSource(source.Channel(r.events, &handler.EnqueueRequestForObject{})).
@@ -158,7 +155,7 @@ func ourAnnotations(pod *corev1.Pod) map[string]string {
 	return ours
 }
 
-// clusterOf finds the cluster of a child by its label: the controller pod's owner is its StatefulSet.
+// clusterOf finds the cluster of a child by its label.
 func clusterOf(_ context.Context, o client.Object) []reconcile.Request {
 	name := o.GetLabels()[contract.LabelCluster]
 	if name == "" {

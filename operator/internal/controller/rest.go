@@ -90,7 +90,7 @@ func (s *scope) versions() uint64 {
 	add := func(o client.Object) {
 		sum += maphash.Comparable(seed, [2]string{string(o.GetUID()), o.GetResourceVersion()}) // in any order
 	}
-	for _, o := range []client.Object{s.cluster, s.service, s.nodes, s.configMap, s.controller, s.budget, s.policy} {
+	for _, o := range []client.Object{s.cluster, s.service, s.nodes, s.configMap, s.budget, s.policy} {
 		add(o)
 	}
 	if s.class != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -32,12 +31,11 @@ type scope struct {
 	memory *memory
 	want   desired.Cluster
 
-	service    *corev1.Service
-	nodes      *corev1.Service
-	configMap  *corev1.ConfigMap
-	controller *appsv1.StatefulSet
-	budget     *policyv1.PodDisruptionBudget
-	policy     *networkingv1.NetworkPolicy
+	service   *corev1.Service
+	nodes     *corev1.Service
+	configMap *corev1.ConfigMap
+	budget    *policyv1.PodDisruptionBudget
+	policy    *networkingv1.NetworkPolicy
 	// controllerPod is nil while there is none.
 	controllerPod *corev1.Pod
 	// versionPod is asked for the version of an image; nil while there is no such pod.
@@ -70,8 +68,9 @@ type scope struct {
 	// all, and gathered that it has had all of them.
 	gathers, withoutNodes, gathered bool
 
-	// toProtect tells that a node has become busy that is not protected yet.
-	toProtect bool
+	// awaits tells that something will have to be done in a moment, when it has lasted: a node that has become busy is not
+	// protected yet, or a new one not named.
+	awaits bool
 
 	life     status.Life
 	problems []status.Problem
@@ -88,7 +87,7 @@ func (r *Reconciler) newScope(c *v1alpha1.SlurmCluster) *scope {
 		memory:     r.memories.of(client.ObjectKeyFromObject(c), c.UID),
 		want:       desired.Cluster{Object: c, DefaultImage: r.SlurmImage, OperatorNamespace: r.OperatorNamespace},
 		service:    &corev1.Service{}, nodes: &corev1.Service{},
-		configMap: &corev1.ConfigMap{}, controller: &appsv1.StatefulSet{}, budget: &policyv1.PodDisruptionBudget{},
+		configMap: &corev1.ConfigMap{}, budget: &policyv1.PodDisruptionBudget{},
 		policy: &networkingv1.NetworkPolicy{},
 	}
 }
@@ -104,9 +103,6 @@ func (s *scope) observe(ctx context.Context) error {
 		}
 	}
 	if err := s.read(ctx, s.want.ControllerName(), s.service); err != nil {
-		return err
-	}
-	if err := s.read(ctx, s.want.ControllerName(), s.controller); err != nil {
 		return err
 	}
 	return s.readPods()
@@ -253,8 +249,8 @@ func (s *scope) nextLook(changed bool) time.Duration {
 		return min(5*soon, s.PollInterval)
 	case now.Before(s.memory.requeueUntil) && s.settled():
 		return min(requeueEvery, s.PollInterval)
-	case s.toProtect && s.settled():
-		return min(protectAfter, s.PollInterval)
+	case s.awaits && s.settled():
+		return min(protectAfter, nameAfter, s.PollInterval)
 	case s.settled() && len(s.problems) == 0:
 		return s.idleIn()
 	case !s.known && (s.controllerPod == nil || s.controllerPod.Status.PodIP == ""):

@@ -56,6 +56,8 @@ type past struct {
 	// with another size.
 	registered bool
 	resized    time.Time
+	// inSince is since when the node was seen to be let in, of a node that is alone.
+	inSince time.Time
 	// busySince is since when slurmctld was seen to have something on the node, if it has.
 	busySince time.Time
 	// growing is since when the node waits for a free moment to become larger.
@@ -151,7 +153,7 @@ func (s *scope) takePods(pods []*corev1.Pod) {
 			delete(m.versions, p.Pod)
 			p.Pod, p.facts, p.asked = pod, read(pod), false
 			m.versions[pod] = p
-		case pod.Name == s.want.ControllerPodName():
+		case pod.Name == s.want.ControllerPodName() && s.want.OwnedBy(pod):
 			s.controllerPod = pod
 			continue
 		case pod.Name == s.want.VersionPodName() && s.want.OwnedBy(pod):

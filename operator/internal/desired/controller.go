@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"maps"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
 )
@@ -20,34 +17,28 @@ const StateVolume = "state"
 // controllerGrace is how long slurmctld may take to save its state, in seconds; it needs about three.
 const controllerGrace = 30
 
-// Controller runs slurmctld, with its munged if it needs one, and slurmrestd beside it. Its pod is replaced by the operator and
-// not by the StatefulSet (OnDelete), because without a volume the queue is lost with the pod.
-func Controller(c Cluster) *appsv1ac.StatefulSetApplyConfiguration {
-	spec := c.Object.Spec.Controller
-	labels := c.labels(contract.RoleController)
-	replicas := int32(1)
-	if c.ControllerOff {
-		replicas = 0
+// ControllerPod runs slurmctld, with its munged if it needs one, and slurmrestd beside it.
+func ControllerPod(c Cluster) *corev1ac.PodApplyConfiguration {
+	template := c.Object.Spec.Controller.Template
+	annotations := map[string]string{
+		"kubectl.kubernetes.io/default-container": contract.ContainerSlurmctld,
+		contract.AnnotationTemplateHash:           ControllerHash(c),
+		contract.AnnotationImage:                  c.controllerImage(),
 	}
-	set := appsv1ac.StatefulSetSpec().
-		WithReplicas(replicas).
-		WithServiceName(c.NodesServiceName()).
-		WithSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{
-			contract.LabelCluster: c.Object.Name,
-			contract.LabelRole:    contract.RoleController,
-		})).
-		WithUpdateStrategy(appsv1ac.StatefulSetUpdateStrategy().WithType(appsv1.OnDeleteStatefulSetStrategyType)).
-		WithTemplate(corev1ac.PodTemplateSpec().
-			WithLabels(merged(spec.Template.Labels, labels)).
-			WithAnnotations(merged(spec.Template.Annotations, map[string]string{
-				"kubectl.kubernetes.io/default-container": contract.ContainerSlurmctld,
-			})).
-			WithSpec(controllerPodSpec(c)))
-	withStateClaim(c, set)
-	return appsv1ac.StatefulSet(c.ControllerName(), c.Object.Namespace).
-		WithLabels(labels).
+	if c.KeyRotation != "" {
+		annotations[contract.AnnotationRotateKeys] = c.KeyRotation
+	}
+	return corev1ac.Pod(c.ControllerPodName(), c.Object.Namespace).
+		WithLabels(merged(template.Labels, c.labels(contract.RoleController))).
+		WithAnnotations(merged(template.Annotations, annotations)).
 		WithOwnerReferences(c.owner()).
-		WithSpec(set)
+		WithSpec(controllerPodSpec(c).WithHostname(c.ControllerPodName())) // without, it would have no name in the DNS
+}
+
+// ControllerHash tells apart controller pods that were made from different specs.
+func ControllerHash(c Cluster) string {
+	template := c.Object.Spec.Controller.Template
+	return hashOf(controllerPodSpec(c), template.Labels, template.Annotations)
 }
 
 func (c Cluster) controllerImage() string { return cmp.Or(c.ControllerImage, c.Image()) }
@@ -64,9 +55,10 @@ func controllerPodSpec(c Cluster) *corev1ac.PodSpecApplyConfiguration {
 				corev1ac.ConfigMapVolumeSource().WithName(c.ConfigMapName())),
 		)
 	if c.Object.Spec.Controller.Storage == nil {
-		spec.WithVolumes(diskVolume(StateVolume))
+		return spec.WithVolumes(diskVolume(StateVolume))
 	}
-	return spec
+	return spec.WithVolumes(corev1ac.Volume().WithName(StateVolume).WithPersistentVolumeClaim(
+		corev1ac.PersistentVolumeClaimVolumeSource().WithClaimName(c.StateClaimName())))
 }
 
 func slurmctld(c Cluster) *corev1ac.ContainerApplyConfiguration {
@@ -104,27 +96,17 @@ func slurmrestd(c Cluster) *corev1ac.ContainerApplyConfiguration {
 	return ac
 }
 
-// withStateClaim keeps the state on a claim of its own where the cluster asks for storage.
-func withStateClaim(c Cluster, set *appsv1ac.StatefulSetSpecApplyConfiguration) {
+// StateClaim is the claim that slurmctld keeps its state on, nil where the cluster asks for no storage.
+func StateClaim(c Cluster) *corev1.PersistentVolumeClaim {
 	storage := c.Object.Spec.Controller.Storage
 	if storage == nil {
-		return
+		return nil
 	}
-	claim := corev1ac.PersistentVolumeClaimSpec().
-		WithAccessModes(corev1.ReadWriteOnce).
-		WithResources(corev1ac.VolumeResourceRequirements().
-			WithRequests(corev1.ResourceList{corev1.ResourceStorage: storage.Size}))
-	claim.StorageClassName = storage.StorageClassName
-	deleted := appsv1.DeletePersistentVolumeClaimRetentionPolicyType
-	if storage.Keep {
-		deleted = appsv1.RetainPersistentVolumeClaimRetentionPolicyType
-	}
-	template := corev1ac.PersistentVolumeClaim("", "").WithName(StateVolume).WithLabels(c.Selector()).WithSpec(claim)
-	template.Namespace = nil
-	set.WithVolumeClaimTemplates(template).
-		WithPersistentVolumeClaimRetentionPolicy(appsv1ac.StatefulSetPersistentVolumeClaimRetentionPolicy().
-			WithWhenDeleted(deleted).
-			WithWhenScaled(appsv1.RetainPersistentVolumeClaimRetentionPolicyType))
+	return claim(c, c.StateClaimName(), storage.Keep, corev1.PersistentVolumeClaimSpec{
+		AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		StorageClassName: storage.StorageClassName,
+		Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: storage.Size}},
+	})
 }
 
 // merged is the user's pairs with ours on top.

@@ -35,11 +35,14 @@ type Cluster struct {
 	GresInUse []string
 }
 
-// ControllerName is the name of the controller's StatefulSet and Service.
+// ControllerName is the name of the controller's Service.
 func (c Cluster) ControllerName() string { return c.Object.Name + "-controller" }
 
 // ControllerPodName is the name of the controller pod, which is also its hostname.
 func (c Cluster) ControllerPodName() string { return c.ControllerName() + "-0" }
+
+// StateClaimName is the name of the claim that slurmctld keeps its state on, where the cluster asks for storage.
+func (c Cluster) StateClaimName() string { return "state-" + c.ControllerPodName() }
 
 // NodesServiceName is the name of the headless Service that gives nodes their DNS names.
 func (c Cluster) NodesServiceName() string { return c.Object.Name + "-nodes" }

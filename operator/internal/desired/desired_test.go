@@ -85,7 +85,7 @@ func TestObjects(t *testing.T) {
 		files, err := ConfigFiles(c)
 		require.NoError(t, err)
 		for kind, object := range map[string]any{
-			"secret": Secret(c, keys), "configmap": ConfigMap(c, files), "controller": Controller(c),
+			"secret": Secret(c, keys), "configmap": ConfigMap(c, files), "controller": ControllerPod(c),
 			"controller-service": ControllerService(c), "nodes-service": NodesService(c), "version-pod": VersionPod(c),
 			"network-policy": NetworkPolicy(c), "slurmd-pod": SlurmdPod(c, c.Object.Spec.NodeSets[0], 2),
 		} {

@@ -45,6 +45,11 @@ func TemplateHash(c Cluster, set v1alpha1.NodeSet) string {
 	if c.VolumesHash != "" {
 		parts = append(parts, c.VolumesHash)
 	}
+	return hashOf(parts...)
+}
+
+// hashOf sums up what a pod is made from.
+func hashOf(parts ...any) string {
 	text, err := json.Marshal(parts)
 	if err != nil {
 		panic(fmt.Sprintf("a pod spec that cannot be written as JSON: %v", err))

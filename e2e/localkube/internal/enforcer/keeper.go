@@ -13,6 +13,9 @@ const (
 	// debounce is how long it waits for further changes, which come in swarms. It is shorter than a container takes to
 	// start after its pod got an address.
 	debounce = 50 * time.Millisecond
+	// longestDebounce is that on a machine that is busy, where containers take longer too. There it waits four times as
+	// long as the last change cost, so as not to keep the machine busy itself.
+	longestDebounce = 400 * time.Millisecond
 	// repair is how often the rules are put in place again, should somebody have taken them away.
 	repair = time.Minute
 )
@@ -30,6 +33,7 @@ func (k keeper) run(ctx context.Context) error {
 	ticker := time.NewTicker(repair)
 	defer ticker.Stop()
 	for {
+		looked := time.Now()
 		rules, err := k.decide()
 		if err != nil {
 			return err
@@ -43,6 +47,7 @@ func (k keeper) run(ctx context.Context) error {
 			log.Printf("in force after %s: %d policies for egress, %d for ingress, %d pods",
 				time.Since(began).Round(time.Millisecond), len(rules.Egress), len(rules.Ingress), len(rules.Pods))
 		}
+		wait := min(max(4*time.Since(looked), debounce), longestDebounce)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -50,7 +55,7 @@ func (k keeper) run(ctx context.Context) error {
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
-			case <-time.After(debounce):
+			case <-time.After(wait):
 				k.changed.lower()
 			}
 		case <-ticker.C:

@@ -71,6 +71,28 @@ func TestKeeperAppliesWhatChanged(t *testing.T) {
 	})
 }
 
+func TestKeeperWaitsLongerWhereChangesCostMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched()
+		decide := w.decide
+		w.decide = func() (policy.Rules, error) {
+			time.Sleep(80 * time.Millisecond)
+			return decide()
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.run(ctx) }()
+		for began := time.Now(); time.Since(began) < 4*time.Second; time.Sleep(10 * time.Millisecond) {
+			w.changed.raise()
+		}
+		if w.decided < 9 || w.decided > 11 {
+			t.Errorf("in 4 s of changes it decided %d times, want one in 400 ms", w.decided)
+		}
+		cancel()
+		<-ended
+	})
+}
+
 func TestKeeperEndsWhenItCannotApply(t *testing.T) {
 	w := newWatched()
 	w.failure = errors.New("no nftables")

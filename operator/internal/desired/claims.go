@@ -36,20 +36,28 @@ func WithHome(c *v1alpha1.SlurmCluster) *v1alpha1.SlurmCluster {
 	return &out
 }
 
-// HomeClaim is the claim of a new home. One that is to be kept belongs to nobody, so that Kubernetes does not delete it with
-// the cluster. It is not applied but created: most of a claim cannot change.
+// HomeClaim is the claim of a new home, nil where the cluster makes none.
 func HomeClaim(c Cluster) *corev1.PersistentVolumeClaim {
 	home := c.Object.Spec.Home
-	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: c.Object.Namespace, Name: c.HomeClaimName(), Labels: c.labels("")},
-		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes:      []corev1.PersistentVolumeAccessMode{cmp.Or(home.AccessMode, corev1.ReadWriteMany)},
-			StorageClassName: home.StorageClassName,
-			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: *home.Size}},
-		},
+	if home == nil || home.Size == nil {
+		return nil
 	}
-	if !home.Keep {
-		claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c.Object, v1alpha1.SchemeGroupVersion.WithKind("SlurmCluster"))}
+	return claim(c, c.HomeClaimName(), home.Keep, corev1.PersistentVolumeClaimSpec{
+		AccessModes:      []corev1.PersistentVolumeAccessMode{cmp.Or(home.AccessMode, corev1.ReadWriteMany)},
+		StorageClassName: home.StorageClassName,
+		Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: *home.Size}},
+	})
+}
+
+// claim is a claim of the cluster. One that is to be kept belongs to nobody, so that Kubernetes does not delete it with the
+// cluster. It is not applied but created: most of a claim cannot change.
+func claim(c Cluster, name string, keep bool, spec corev1.PersistentVolumeClaimSpec) *corev1.PersistentVolumeClaim {
+	o := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.Object.Namespace, Name: name, Labels: c.labels("")},
+		Spec:       spec,
 	}
-	return claim
+	if !keep {
+		o.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c.Object, v1alpha1.SchemeGroupVersion.WithKind("SlurmCluster"))}
+	}
+	return o
 }
