@@ -30,8 +30,9 @@ func cluster(namespace, name string, nodes int32) *v1alpha1.SlurmCluster {
 const (
 	// readyLimit is how long all clusters may take to become ready: here, everything they need shares two cores.
 	readyLimit = 20 * time.Minute
-	// settleTime is how long after that the operator's last writes may take.
-	settleTime = 45 * time.Second
+	// settleTime is how long after that the last cluster may take to come to rest: nothing has happened for half a minute then, which
+	// the operator sees when it looks at it once more.
+	settleTime = 90 * time.Second
 )
 
 // many measures an operator with many clusters that do nothing.
