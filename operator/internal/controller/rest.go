@@ -26,7 +26,7 @@ const (
 type rest struct {
 	since    time.Time
 	versions uint64
-	// asked is when slurmctld was last asked for more than jobs, and the Secret looked at.
+	// asked is when slurmctld was last asked for more than jobs.
 	asked time.Time
 }
 
@@ -47,7 +47,7 @@ func (s *scope) rests(ctx context.Context) bool {
 		return true
 	}
 	nodes, _, err := slurmctld.Nodes(ctx)
-	if err != nil || !reflect.DeepEqual(m.answers.slurmNodes, nodes) || s.ensureKeys(ctx) != nil {
+	if err != nil || !reflect.DeepEqual(m.answers.slurmNodes, nodes) {
 		return false
 	}
 	m.rest.asked = s.Clock.Now()

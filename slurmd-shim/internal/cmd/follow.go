@@ -60,19 +60,19 @@ const (
 	// garbagePercent keeps the heap of a process that stands beside a daemon small: at Go's own 100, the first 4 MB are never
 	// collected, which is more than it needs.
 	garbagePercent = 10
-	leanEvery      = time.Minute
+	// leanFirst is how long after its start a process gives memory back that it needed to start, and leanEvery how often it does
+	// so in the end.
+	leanFirst, leanEvery = 5 * time.Second, time.Minute
 )
 
 // stayLean gives memory back to the kernel that a process needed for a moment only.
 func stayLean(ctx context.Context) {
 	debug.SetGCPercent(garbagePercent)
 	go func() {
-		tick := time.NewTicker(leanEvery)
-		defer tick.Stop()
-		for {
-			debug.FreeOSMemory()
+		for pause := leanFirst; ; pause = min(2*pause, leanEvery) {
 			select {
-			case <-tick.C:
+			case <-time.After(pause):
+				debug.FreeOSMemory()
 			case <-ctx.Done():
 				return
 			}
