@@ -189,8 +189,10 @@ func (w *Writer) ForgetCluster(cluster types.NamespacedName) {
 	maps.DeleteFunc(w.done, func(_ key, r record) bool { return r.cluster == cluster })
 }
 
-// fill copies the answer, which client.Apply leaves in the apply configuration, into a typed object.
+// fill copies the answer, which client.Apply leaves in the apply configuration, into a typed object. What that was before may share
+// its maps with the caches, so it is emptied first and not changed.
 func fill(from runtime.ApplyConfiguration, to client.Object) error {
+	reflect.ValueOf(to).Elem().SetZero()
 	text, err := json.Marshal(from)
 	if err == nil {
 		err = json.Unmarshal(text, to)
