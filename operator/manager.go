@@ -52,8 +52,7 @@ func cacheOptions(namespaces string, pods *controller.Pods) cache.Options {
 	if err != nil {
 		panic(err) // the label's name is a constant
 	}
-	// The reconciler changes none of them, so it need not get copies: of a thousand clusters that rest, they would be an eighth of
-	// all work.
+	// The reconciler changes none of them, so it need not get copies, which would be made anew of each at every look.
 	children := cache.ByObject{Label: labels.NewSelector().Add(*ours), UnsafeDisableDeepCopy: ptr.To(true)}
 	options := cache.Options{
 		ByObject: map[client.Object]cache.ByObject{

@@ -244,7 +244,7 @@ type ControllerSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.controller.storage cannot change; create a new cluster"
 type ControllerStorage struct {
-	// size of the volume. It may become larger where its class lets it.
+	// size of the volume.
 	// +optional
 	// +kubebuilder:default="1Gi"
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="size is a quantity above zero, such as 1Gi"

@@ -101,8 +101,8 @@ func (w *Writer) Apply(ctx context.Context, owner metav1.Object, want runtime.Ap
 	return nil
 }
 
-// Create makes what never changes once it is there: pods. That takes one request, and a third of what an apply costs the API server;
-// people wait for it. Where there is one already that the caches do not have yet, nothing is done; *ConflictError if it does not
+// Create makes what never changes once it is there: pods. That takes one request, where an apply takes two, and people wait for
+// it. Where there is one already that the caches do not have yet, nothing is done; *ConflictError if it does not
 // belong to owner.
 func (w *Writer) Create(ctx context.Context, owner metav1.Object, want *corev1ac.PodApplyConfiguration) error {
 	text, err := json.Marshal(want)

@@ -42,16 +42,16 @@ func (s *scope) nameNodes(ctx context.Context) error {
 // Slurm may know of a node before the kubelet has told its address. One alone, which knows its own, gets it when its user waits
 // for nothing more urgent.
 func (s *scope) toBeNamed() bool {
-	var one *slurmdPod
+	there, one := 0, (*slurmdPod)(nil)
 	for _, pod := range s.slurmdPods {
-		switch there := pod.node != nil || pod.Status.PodIP != ""; {
-		case there && one != nil:
-			return true
-		case there:
-			one = pod
+		if pod.node != nil || pod.Status.PodIP != "" {
+			there, one = there+1, pod
 		}
 	}
-	if one == nil || one.node == nil || one.node.Registering() {
+	switch {
+	case there > 1:
+		return true
+	case there == 0 || one.node == nil || one.node.Registering():
 		return false
 	}
 	now := s.Clock.Now()

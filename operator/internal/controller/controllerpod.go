@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,8 +35,10 @@ func (s *scope) ensureController(ctx context.Context) error {
 	case there && (pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded):
 		s.log(ctx).Info("Deleting the controller pod", "pod", pod.Name, "reason", "it has ended: "+cmp.Or(pod.Status.Message, pod.Status.Reason))
 		return s.deletePod(ctx, pod)
+	case pod != nil:
+		return nil
 	}
-	if ok, err := s.ensureState(ctx); !ok || err != nil || pod != nil {
+	if ok, err := s.ensureState(ctx); !ok || err != nil {
 		return err
 	}
 	return s.createController(ctx)
@@ -48,9 +49,7 @@ func (s *scope) createController(ctx context.Context) error {
 	switch {
 	case err == nil:
 		s.acted = true
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return err
-	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
+	case refuses(err):
 		s.problem(v1alpha1.ReasonPodsRefused, "Kubernetes refuses the controller pod: "+plain(err))
 		s.memory.gathering.controllerRefused = true
 		return nil

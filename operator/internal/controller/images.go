@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
@@ -103,7 +102,7 @@ func (s *scope) versionOf(ctx context.Context, image string) (*version.Version, 
 	case pod == nil:
 		s.acted = true
 		err := s.writer.Create(ctx, s.cluster, desired.VersionPod(s.want))
-		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		if refuses(err) {
 			s.problem(v1alpha1.ReasonPodsRefused, "Kubernetes refuses the pod that is to tell the version of Slurm in image "+image+": "+plain(err))
 			return nil, nil
 		}

@@ -25,8 +25,8 @@ type memory struct {
 	pods     map[types.UID]*slurmdPod
 	versions map[*corev1.Pod]*slurmdPod
 	look     uint64
-	// homeFor and stateFor are the generations of the spec for which the claims of the home and of slurmctld's state were seen to.
-	homeFor, stateFor int64
+	// homeFor is the generation of the spec for which the claim of the home was seen to.
+	homeFor int64
 	// gathering is how far a cluster is that wants all of its nodes or none.
 	gathering gathering
 	// jobs are those that slurmctld knew in the last look, in clusters that end when they are idle.

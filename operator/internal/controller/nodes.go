@@ -195,9 +195,7 @@ func (s *scope) createPods(ctx context.Context, steps []nodeplan.Step) error {
 			switch {
 			case err == nil:
 				s.acted = true
-			case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-				return err
-			case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
+			case refuses(err):
 				s.memory.refusals[some[i].Node], s.memory.gathering.refused = plain(err), plain(err)
 				if !refused {
 					s.problem(v1alpha1.ReasonPodsRefused, "Kubernetes refuses the pod of node "+some[i].Node+": "+plain(err))
@@ -212,6 +210,12 @@ func (s *scope) createPods(ctx context.Context, steps []nodeplan.Step) error {
 		}
 	}
 	return nil
+}
+
+// refuses tells whether Kubernetes refuses a pod, which a change of the spec or of a quota may help. In a namespace that is going
+// it refuses everything.
+func refuses(err error) bool {
+	return (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // nodeSet is the wanted node set of a name, or nil.

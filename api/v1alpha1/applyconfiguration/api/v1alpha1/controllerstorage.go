@@ -13,7 +13,7 @@ import (
 //
 // ControllerStorage is the volume of slurmctld's state.
 type ControllerStorageApplyConfiguration struct {
-	// size of the volume. It may become larger where its class lets it.
+	// size of the volume.
 	Size *resource.Quantity `json:"size,omitempty"`
 	// storageClassName is the class of the volume. Default: the cluster's default class.
 	StorageClassName *string `json:"storageClassName,omitempty"`
