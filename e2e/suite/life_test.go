@@ -167,6 +167,7 @@ func TestAllOrNothing(t *testing.T) {
 	c := e.Create("demo", nodes(3), func(s *v1alpha1.SlurmClusterSpec) { s.AllOrNothing = true })
 	c.AwaitDegraded(v1alpha1.ReasonPodsRefused, "all 3 nodes or none, as asked", "exceeded quota: few")
 	c.Await("no nodes", func(*v1alpha1.SlurmCluster) bool { return len(podsOf(c, contract.RoleSlurmd)) == 0 })
+	c.Await("slurmctld answers", func(cluster *v1alpha1.SlurmCluster) bool { return cluster.Status.SlurmVersion != "" })
 	require.Equal(t, "IDLE 0", c.Run("bash", "-c", "echo IDLE $(sinfo --noheader --states=idle --format=%n | wc -l)"))
 	before := quota.DeepCopy()
 	quota.Spec.Hard[corev1.ResourcePods] = resource.MustParse("9")

@@ -37,7 +37,7 @@ func (s *scope) askSlurm(ctx context.Context) error {
 		s.memory.knownSince, s.memory.answers = time.Time{}, answers{}
 		return nil
 	}
-	s.slurm = s.NewSlurm(pod.Status.PodIP, s.keys[contract.KeyJWT])
+	s.slurm = s.slurmctld(s.keys[contract.KeyJWT])
 	moving, few := s.moving()
 	if s.memory.answers.asked.IsZero() || !few || s.controllerOutdated() || s.Clock.Since(s.memory.answers.asked) >= s.PollInterval {
 		s.learn(ctx, s.askAll)
@@ -53,6 +53,21 @@ func (s *scope) askSlurm(ctx context.Context) error {
 		s.memory.knownSince = s.Clock.Now()
 	}
 	return nil
+}
+
+// slurmctld is the client to the cluster's slurmctld, the same one as long as its address and its key are.
+func (s *scope) slurmctld(key []byte) Slurm {
+	c := &s.memory.client
+	if address := s.controllerPod.Status.PodIP; c.Slurm == nil || c.address != address || c.key != string(key) {
+		*c = slurmctld{s.NewSlurm(address, key), address, string(key)}
+	}
+	return c.Slurm
+}
+
+// slurmctld is a client with what it was made of.
+type slurmctld struct {
+	Slurm
+	address, key string
 }
 
 // learn asks slurmctld and remembers what it says.

@@ -38,7 +38,7 @@ func (s *scope) rests(ctx context.Context) bool {
 		!m.due.IsZero() && !s.Clock.Now().Before(m.due) {
 		return false
 	}
-	slurmctld := s.NewSlurm(s.controllerPod.Status.PodIP, m.keys[contract.KeyJWT])
+	slurmctld := s.slurmctld(m.keys[contract.KeyJWT])
 	jobs, err := slurmctld.Jobs(ctx)
 	if err != nil || !slices.EqualFunc(m.answers.slurmJobs, jobs, sameJob) {
 		return false

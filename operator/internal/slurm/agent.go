@@ -76,7 +76,7 @@ func (c *Client) Announce(ctx context.Context, text string) error {
 }
 
 func (c *Client) askAgent(ctx context.Context, method, path string, in any) ([]byte, int, error) {
-	token, err := NewToken(c.Key, c.Now())
+	token, err := c.currentToken()
 	if err != nil {
 		return nil, 0, err
 	}

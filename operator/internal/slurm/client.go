@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
@@ -24,7 +25,8 @@ const apiVersion = "v0.0.42"
 // answerLimit bounds an answer of slurmrestd, in bytes: about 3 kB a node or job.
 const answerLimit = 256 << 20
 
-// Client talks to the slurmctld of one cluster.
+// Client talks to the slurmctld of one cluster. It may be used by several goroutines, and is best kept: it signs a token anew only
+// when the last one has become old.
 type Client struct {
 	// Address is the IP or name of the controller pod or its Service.
 	Address string
@@ -34,6 +36,10 @@ type Client struct {
 	HTTP *http.Client
 	// Now is the clock that tokens are made by.
 	Now func() time.Time
+
+	mu     sync.Mutex
+	token  string
+	signed time.Time
 }
 
 // ErrUnavailable is wrapped by every error that means that slurmctld could not be asked: nobody answers,
@@ -165,7 +171,7 @@ func (c *Client) DeleteNode(ctx context.Context, name string) error {
 // call does one request to slurmrestd. common is the part of out that every answer has: one without
 // Slurm's release is not from slurmrestd, whatever its status.
 func (c *Client) call(ctx context.Context, method, path string, in, out any, common *answer) error {
-	token, err := NewToken(c.Key, c.Now())
+	token, err := c.currentToken()
 	if err != nil {
 		return err
 	}

@@ -147,8 +147,25 @@ func TestConfig(t *testing.T) {
 }
 
 func TestShortKey(t *testing.T) {
-	_, err := NewToken([]byte("short"), time.Now())
+	_, err := newToken([]byte("short"), time.Now())
 	require.ErrorContains(t, err, "at least 32")
+}
+
+func TestTokenIsUsedAgain(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	c := &Client{Key: make([]byte, 32), Now: func() time.Time { return now }}
+	first, err := c.currentToken()
+	require.NoError(t, err)
+	for _, step := range []struct {
+		after time.Duration
+		same  bool
+	}{{tokenUse - time.Second, true}, {time.Second, false}, {-time.Hour, false}} {
+		now = now.Add(step.after)
+		token, err := c.currentToken()
+		require.NoError(t, err)
+		assert.Equal(t, step.same, token == first, "%v later", step.after)
+		first = token
+	}
 }
 
 // FuzzAnswer: no answer makes the client panic, and none that does not say Slurm's release is believed.

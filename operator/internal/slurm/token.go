@@ -9,12 +9,32 @@ import (
 	"github.com/slurmcluster/slurmcluster/api/contract"
 )
 
-// tokenLife is how long a token is good for: longer than any request, and than clocks differ.
-const tokenLife = 10 * time.Minute
+const (
+	// tokenLife is how long a token is good for: longer than any request, and than clocks differ.
+	tokenLife = 10 * time.Minute
+	// tokenUse is how long one is used.
+	tokenUse = tokenLife / 2
+)
 
-// NewToken makes a token with which slurmctld takes a request as SlurmUser's. Slurm's auth/jwt wants
+// currentToken is the last token, or a new one where that is old, or the clock was set back.
+func (c *Client) currentToken() (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.Now()
+	if age := now.Sub(c.signed); c.token != "" && age >= 0 && age < tokenUse {
+		return c.token, nil
+	}
+	token, err := newToken(c.Key, now)
+	if err != nil {
+		return "", err
+	}
+	c.token, c.signed = token, now
+	return token, nil
+}
+
+// newToken makes a token with which slurmctld takes a request as SlurmUser's. Slurm's auth/jwt wants
 // HS256 and the user's name in claim "sun".
-func NewToken(key []byte, now time.Time) (string, error) {
+func newToken(key []byte, now time.Time) (string, error) {
 	if len(key) < 32 {
 		return "", fmt.Errorf("the cluster's JWT key has %d bytes, at least 32 are needed; delete the cluster's Secret to get new keys", len(key))
 	}
