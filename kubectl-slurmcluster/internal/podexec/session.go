@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/remotecommand"
@@ -21,6 +22,9 @@ const prologue = `cd ` + contract.HomeDir + ` && echo $$ >&2 && exec "$@"`
 
 // Like the keys of a terminal, signals go to all processes of the command.
 const sendSignal = `kill -s "$0" -- "-$1" 2>/dev/null || kill -s "$0" "$1"`
+
+// startPatience is how long a person who interrupts waits for a command that has not started yet; who interrupts twice does not.
+const startPatience = 2 * time.Second
 
 var signalNames = map[os.Signal]string{os.Interrupt: "INT", syscall.SIGTERM: "TERM", syscall.SIGHUP: "HUP"}
 
@@ -46,6 +50,15 @@ func forward(ctx context.Context, cancel func(), runner Runner, target Target, r
 			return
 		case pid = <-line:
 		case s := <-received:
+			if pid == "" { // it may be about to start, and would then run on
+				select {
+				case <-ctx.Done():
+					return
+				case pid = <-line:
+				case <-received:
+				case <-time.After(startPatience):
+				}
+			}
 			kill := []string{"sh", "-c", sendSignal, signalNames[s], pid}
 			if pid == "" || runner.Run(ctx, target, kill, Streams{Out: io.Discard, Err: io.Discard}) != nil {
 				cancel()
