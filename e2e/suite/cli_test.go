@@ -103,7 +103,7 @@ func allocate(c *harness.Cluster) {
 }
 
 // salloc returns what salloc's command printed. Slurm 26.05's own sometimes does not end although all is done, as
-// docs/how-to/troubleshoot.md tells; then, and only then, it is run once more.
+// docs/how-to/troubleshoot.md tells; then, and only then, it is run once more. A plugin that hangs when salloc has ended still fails.
 func salloc(c *harness.Cluster, in string, args ...string) string {
 	try := func() (string, error) {
 		limited := *c.Env
@@ -114,6 +114,7 @@ func salloc(c *harness.Cluster, in string, args ...string) string {
 	}
 	said, err := try()
 	if err != nil && strings.Contains(err.Error(), "signal: killed") && strings.Contains(err.Error(), "Relinquishing job allocation") {
+		c.Run("sh", "-c", "grep -qxs salloc /proc/[0-9]*/comm")
 		c.Log("salloc did not end: ", err)
 		said, err = try()
 	}

@@ -59,13 +59,13 @@ func (s *scope) askSlurm(ctx context.Context) error {
 func (s *scope) slurmctld(key []byte) Slurm {
 	c := &s.memory.client
 	if address := s.controllerPod.Status.PodIP; c.Slurm == nil || c.address != address || c.key != string(key) {
-		*c = slurmctld{s.NewSlurm(address, key), address, string(key)}
+		*c = slurmClient{s.NewSlurm(address, key), address, string(key)}
 	}
 	return c.Slurm
 }
 
-// slurmctld is a client with what it was made of.
-type slurmctld struct {
+// slurmClient is a client with what it was made of.
+type slurmClient struct {
 	Slurm
 	address, key string
 }

@@ -20,7 +20,7 @@ type memory struct {
 	// keyRotation is the annotation that the keys were made for.
 	keyRotation string
 	// client is the client to the cluster's slurmctld.
-	client slurmctld
+	client slurmClient
 	// answers is what slurmctld told in the last look.
 	answers answers
 	// pods are the slurmd pods, versions the same by the object that was read last, and look counts the looks at them.

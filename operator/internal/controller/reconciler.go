@@ -129,8 +129,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, m ctrl.Manager) error
 	return b.Complete(r)
 }
 
-// logFor makes loggers that name the cluster and nothing else: one is made for each look, and controller-runtime's own words take
-// seven times as many.
+// logFor makes loggers that name the cluster and nothing else. One is made for each look, whether it says something or not:
+// controller-runtime's own, with seven values, were 7 % of all work on a thousand clusters that rest.
 func logFor(all logr.Logger) func(*reconcile.Request) logr.Logger {
 	return func(req *reconcile.Request) logr.Logger {
 		if req == nil {
