@@ -1,5 +1,5 @@
-// Package apply is the one writer of a cluster's child objects: typed server-side apply with one field
-// owner, and plain creation of pods. It remembers what it wrote, so that nothing is sent for an object that still is as it left it.
+// Package apply is the one writer of a cluster's child objects: plain creation, and typed server-side apply with one field
+// owner for what changes later. It remembers what it wrote, so that nothing is sent for an object that still is as it left it.
 package apply
 
 import (
@@ -11,13 +11,13 @@ import (
 	"reflect"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slurmcluster/slurmcluster/api/contract"
@@ -49,6 +49,10 @@ type key struct {
 	name types.NamespacedName
 }
 
+func (k key) String() string { return k.kind.Elem().Name() + " " + k.name.String() }
+
+func (k key) conflict() error { return &ConflictError{k.kind.Elem().Name(), k.name} }
+
 // record is what was wanted of an object, and what the object was after that was written.
 type record struct {
 	want, live [sha256.Size]byte
@@ -67,30 +71,107 @@ func New(c client.Client, reader client.Reader) *Writer {
 // seen, with an empty resource version if there is none; after a write it is filled with the answer. An
 // object that owner does not own is left alone: *ConflictError.
 func (w *Writer) Apply(ctx context.Context, owner metav1.Object, want runtime.ApplyConfiguration, live client.Object) error {
+	text, k, err := read(want, live)
+	if err != nil {
+		return err
+	}
+	now := record{want: sha256.Sum256(text), cluster: types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}}
+	if live.GetResourceVersion() == "" {
+		made, err := w.create(ctx, text, k, live)
+		if err != nil {
+			return err
+		}
+		if made {
+			return w.remember(k, now, live)
+		}
+		if err := w.checkOwner(ctx, owner, k, live); err != nil {
+			return err
+		}
+	} else if !metav1.IsControlledBy(live, owner) {
+		return k.conflict()
+	}
+	if done, err := w.remembers(k, now.want, live); done || err != nil {
+		return err
+	}
+	if err := w.ownAsApplied(ctx, k); err != nil {
+		return err
+	}
+	if err := w.client.Apply(ctx, want, FieldOwner, client.ForceOwnership); err != nil {
+		return fmt.Errorf("applying %s: %w", k, err)
+	}
+	if err := fill(want, live); err != nil {
+		return err
+	}
+	return w.remember(k, now, live)
+}
+
+// Create makes an object unless it is there already, whether the caches have it yet or not, and fills live with what is there then.
+// *ConflictError if that does not belong to owner.
+func (w *Writer) Create(ctx context.Context, owner metav1.Object, want runtime.ApplyConfiguration, live client.Object) error {
+	text, k, err := read(want, live)
+	if err != nil {
+		return err
+	}
+	if made, err := w.create(ctx, text, k, live); made || err != nil {
+		return err
+	}
+	return w.checkOwner(ctx, owner, k, live)
+}
+
+// read writes want down, and says which object it is, which will be of live's type.
+func read(want runtime.ApplyConfiguration, live client.Object) ([]byte, key, error) {
 	text, err := json.Marshal(want)
 	if err != nil {
-		return fmt.Errorf("writing %T as JSON: %w", want, err)
+		return nil, key{}, fmt.Errorf("writing %T as JSON: %w", want, err)
 	}
 	var id struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 	}
 	if err := json.Unmarshal(text, &id); err != nil {
-		return fmt.Errorf("reading the name of %T: %w", want, err)
+		return nil, key{}, fmt.Errorf("reading the name of %T: %w", want, err)
 	}
-	k := key{reflect.TypeOf(live), types.NamespacedName{Namespace: id.Metadata.Namespace, Name: id.Metadata.Name}}
-	now := record{want: sha256.Sum256(text), cluster: types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}}
-	if done, err := w.remembers(k, now.want, live); done || err != nil {
-		return err
+	return text, key{reflect.TypeOf(live), types.NamespacedName{Namespace: id.Metadata.Namespace, Name: id.Metadata.Name}}, nil
+}
+
+// create makes an object, unless there is one of its name, and fills live with the answer. A plain creation costs the API server a
+// fraction of a server-side apply, and says by itself whether there is one.
+func (w *Writer) create(ctx context.Context, text []byte, k key, live client.Object) (bool, error) {
+	reflect.ValueOf(live).Elem().SetZero()
+	if err := json.Unmarshal(text, live); err != nil {
+		return false, fmt.Errorf("reading %s: %w", k, err)
 	}
-	if err := w.checkOwner(ctx, owner, k, live); err != nil {
-		return err
+	err := w.client.Create(ctx, live, FieldOwner)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("creating %s: %w", k, err)
 	}
-	if err := w.client.Apply(ctx, want, FieldOwner, client.ForceOwnership); err != nil {
-		return fmt.Errorf("applying %s %s: %w", k.kind.Elem().Name(), k.name, err)
+	return true, nil
+}
+
+// ownAsApplied makes the fields of an object that was created, not applied, the operator's as if it had applied them: Kubernetes
+// would keep those that it no longer wants otherwise. The caches do not have what tells who owns what.
+func (w *Writer) ownAsApplied(ctx context.Context, k key) error {
+	now := reflect.New(k.kind.Elem()).Interface().(client.Object)
+	if err := w.reader.Get(ctx, k.name, now); err != nil {
+		return fmt.Errorf("looking for %s: %w", k, err)
 	}
-	if err := fill(want, live); err != nil {
-		return err
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(now, sets.New(string(FieldOwner)), string(FieldOwner))
+	if err != nil {
+		return fmt.Errorf("finding out who owns the fields of %s: %w", k, err)
 	}
+	if patch == nil {
+		return nil
+	}
+	if err := w.client.Patch(ctx, now, client.RawPatch(types.JSONPatchType, patch)); err != nil {
+		return fmt.Errorf("taking over the fields of %s: %w", k, err)
+	}
+	return nil
+}
+
+// remember keeps what was wanted of an object and what became of it.
+func (w *Writer) remember(k key, now record, live client.Object) (err error) {
 	if now.live, err = fingerprint(live); err != nil {
 		return err
 	}
@@ -98,29 +179,6 @@ func (w *Writer) Apply(ctx context.Context, owner metav1.Object, want runtime.Ap
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.done[k] = now
-	return nil
-}
-
-// Create makes what never changes once it is there: pods. That takes one request, where an apply takes two, and people wait for
-// it. Where there is one already that the caches do not have yet, nothing is done; *ConflictError if it does not
-// belong to owner.
-func (w *Writer) Create(ctx context.Context, owner metav1.Object, want *corev1ac.PodApplyConfiguration) error {
-	text, err := json.Marshal(want)
-	if err != nil {
-		return fmt.Errorf("writing %T as JSON: %w", want, err)
-	}
-	pod := &corev1.Pod{}
-	if err := json.Unmarshal(text, pod); err != nil {
-		return fmt.Errorf("reading %T: %w", want, err)
-	}
-	k := key{reflect.TypeOf(pod), client.ObjectKeyFromObject(pod)}
-	err = w.client.Create(ctx, pod, FieldOwner)
-	switch {
-	case apierrors.IsAlreadyExists(err):
-		return client.IgnoreNotFound(w.checkOwner(ctx, owner, k, &corev1.Pod{}))
-	case err != nil:
-		return fmt.Errorf("creating %s %s: %w", k.kind.Elem().Name(), k.name, err)
-	}
 	return nil
 }
 
@@ -143,18 +201,14 @@ func fingerprint(o client.Object) ([sha256.Size]byte, error) {
 	return sha256.Sum256(text), nil
 }
 
+// checkOwner reads an object that is there into live, and returns a *ConflictError if it is not owner's.
 func (w *Writer) checkOwner(ctx context.Context, owner metav1.Object, k key, live client.Object) error {
-	if live.GetResourceVersion() == "" {
-		err := w.reader.Get(ctx, k.name, live)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("looking for %s %s: %w", k.kind.Elem().Name(), k.name, err)
-		}
+	reflect.ValueOf(live).Elem().SetZero()
+	if err := w.reader.Get(ctx, k.name, live); err != nil {
+		return fmt.Errorf("looking for %s: %w", k, err)
 	}
 	if !metav1.IsControlledBy(live, owner) {
-		return &ConflictError{k.kind.Elem().Name(), k.name}
+		return k.conflict()
 	}
 	return nil
 }

@@ -28,7 +28,14 @@ func want(value string) *corev1ac.ConfigMapApplyConfiguration {
 func writer(t *testing.T, have ...client.Object) (*Writer, client.Client, *int) {
 	t.Helper()
 	sent := 0
-	c := fake.NewClientBuilder().WithObjects(have...).WithInterceptorFuncs(interceptor.Funcs{
+	c := fake.NewClientBuilder().WithObjects(have...).WithReturnManagedFields().WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			err := c.Create(ctx, o, opts...)
+			if err == nil {
+				sent++
+			}
+			return err
+		},
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			sent++
 			return c.Apply(ctx, o, opts...)
@@ -68,7 +75,31 @@ func TestApplyWritesOnce(t *testing.T) {
 	assert.Equal(t, 4, *sent, "what is forgotten is written again")
 }
 
-// A pod is made once, and left as it is from then on.
+// What is no longer wanted goes, though the object was created and not applied; what others added stays.
+func TestNoLongerWanted(t *testing.T) {
+	w, c, _ := writer(t)
+	both := want("1")
+	both.Data["b"] = "2"
+	require.NoError(t, w.Apply(t.Context(), owner, both, &corev1.ConfigMap{}))
+	theirs := get(t, c)
+	theirs.Data["theirs"] = "3"
+	require.NoError(t, c.Update(t.Context(), theirs, client.FieldOwner("somebody")))
+	require.NoError(t, w.Apply(t.Context(), owner, want("1"), get(t, c)))
+	require.Equal(t, map[string]string{"a": "1", "theirs": "3"}, get(t, c).Data)
+}
+
+// An object that the caches do not have yet is not written again.
+func TestCachesBehind(t *testing.T) {
+	w, _, sent := writer(t)
+	for range 2 {
+		live := &corev1.ConfigMap{}
+		require.NoError(t, w.Apply(t.Context(), owner, want("1"), live))
+		require.Equal(t, "1", live.Data["a"])
+	}
+	require.Equal(t, 1, *sent)
+}
+
+// A pod is made once, and left as it is.
 func TestCreate(t *testing.T) {
 	pod := func(uid string) *corev1ac.PodApplyConfiguration {
 		return corev1ac.Pod("demo-cpu-0", "ns").WithSpec(corev1ac.PodSpec().WithHostname(uid)).
@@ -76,16 +107,18 @@ func TestCreate(t *testing.T) {
 	}
 	w, c, sent := writer(t)
 	for range 2 {
-		require.NoError(t, w.Create(t.Context(), owner, pod("1")))
+		made := &corev1.Pod{}
+		require.NoError(t, w.Create(t.Context(), owner, pod("1"), made))
+		require.NotEmpty(t, made.ResourceVersion)
 	}
-	require.Zero(t, *sent, "nothing is applied")
+	require.Equal(t, 1, *sent)
 	live := &corev1.Pod{}
 	require.NoError(t, c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "demo-cpu-0"}, live))
 	require.Equal(t, "1", live.Spec.Hostname)
 
 	other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "demo", UID: "2"}}
 	var conflict *ConflictError
-	require.ErrorAs(t, w.Create(t.Context(), other, pod("2")), &conflict)
+	require.ErrorAs(t, w.Create(t.Context(), other, pod("2"), &corev1.Pod{}), &conflict)
 	require.Equal(t, "Pod ns/demo-cpu-0 exists already and does not belong to this cluster; delete it, or give the cluster another name", conflict.Error())
 }
 

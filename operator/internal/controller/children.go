@@ -26,8 +26,9 @@ func (s *scope) ensureKeysAndServices(ctx context.Context) error {
 	return nil
 }
 
-// nameAfter is how long the only node of a cluster has to have been let in before it gets a name.
-const nameAfter = 2 * time.Second
+// nameAfter is how long the only node of a cluster has to have been let in before it gets a name, at the next look. By then most of
+// those who asked for clusters at the same time have theirs.
+const nameAfter = 10 * time.Second
 
 // nameNodes gives the nodes DNS names: for a Service that was there before the pods, Kubernetes would write down anew each step of
 // each pod's start.
@@ -58,8 +59,7 @@ func (s *scope) toBeNamed() bool {
 	if one.inSince.IsZero() {
 		one.inSince = now
 	}
-	s.awaits = now.Sub(one.inSince) < nameAfter
-	return !s.awaits
+	return now.Sub(one.inSince) >= nameAfter
 }
 
 // isolate makes the NetworkPolicy, or removes ours where none is wanted.

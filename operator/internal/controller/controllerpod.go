@@ -45,7 +45,7 @@ func (s *scope) ensureController(ctx context.Context) error {
 }
 
 func (s *scope) createController(ctx context.Context) error {
-	err := s.writer.Create(ctx, s.cluster, desired.ControllerPod(s.want))
+	err := s.writer.Create(ctx, s.cluster, desired.ControllerPod(s.want), &corev1.Pod{})
 	switch {
 	case err == nil:
 		s.acted = true

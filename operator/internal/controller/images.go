@@ -101,7 +101,7 @@ func (s *scope) versionOf(ctx context.Context, image string) (*version.Version, 
 	switch {
 	case pod == nil:
 		s.acted = true
-		err := s.writer.Create(ctx, s.cluster, desired.VersionPod(s.want))
+		err := s.writer.Create(ctx, s.cluster, desired.VersionPod(s.want), &corev1.Pod{})
 		if refuses(err) {
 			s.problem(v1alpha1.ReasonPodsRefused, "Kubernetes refuses the pod that is to tell the version of Slurm in image "+image+": "+plain(err))
 			return nil, nil

@@ -28,7 +28,7 @@ func (s *scope) ensureKeys(ctx context.Context) error {
 	}
 	secret := &corev1.Secret{}
 	name := types.NamespacedName{Namespace: s.cluster.Namespace, Name: s.want.SecretName()}
-	err := s.Reader.Get(ctx, name, secret)
+	err := s.readOrMakeKeys(ctx, name, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		keys := s.memory.keys
@@ -39,7 +39,7 @@ func (s *scope) ensureKeys(ctx context.Context) error {
 			return err
 		}
 	case err != nil:
-		return fmt.Errorf("reading Secret %s: %w", name, err)
+		return err
 	case !s.want.OwnedBy(secret):
 		// Apply finds the conflict and says it.
 		return s.writer.Apply(ctx, s.cluster, desired.Secret(s.want, nil), secret)
@@ -54,6 +54,17 @@ func (s *scope) ensureKeys(ctx context.Context) error {
 	}
 	s.keys, s.want.KeyRotation = secret.Data, secret.Annotations[contract.AnnotationRotateKeys]
 	s.memory.keys, s.memory.keyRotation, s.memory.keysSeen = s.keys, s.want.KeyRotation, now
+	return nil
+}
+
+// readOrMakeKeys reads the Secret. Of a cluster that has nothing yet, it makes one first, so that its user waits for one request.
+func (s *scope) readOrMakeKeys(ctx context.Context, name types.NamespacedName, secret *corev1.Secret) error {
+	if s.memory.keys == nil && !s.exists() {
+		return s.writer.Create(ctx, s.cluster, desired.Secret(s.want, desired.NewKeys(s.cluster.Spec.Auth.Type)), secret)
+	}
+	if err := s.Reader.Get(ctx, name, secret); err != nil {
+		return fmt.Errorf("reading Secret %s: %w", name, err)
+	}
 	return nil
 }
 

@@ -57,6 +57,8 @@ type memory struct {
 	probed probed
 	// nodesHave is the wanted image once all nodes have it, while slurmctld does not.
 	nodesHave string
+	// progressSeen is when the status first was not what is written, which may be only in passing.
+	progressSeen time.Time
 	// activity is when something last changed.
 	activity   time.Time
 	generation int64

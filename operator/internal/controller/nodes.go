@@ -185,7 +185,7 @@ func (s *scope) createPods(ctx context.Context, steps []nodeplan.Step) error {
 			s.announce(ctx, step)
 			pod := desired.SlurmdPod(s.want, *set, step.Index)
 			all.Go(func() error {
-				errs[i] = s.writer.Create(ctx, s.cluster, pod)
+				errs[i] = s.writer.Create(ctx, s.cluster, pod, &corev1.Pod{})
 				return nil
 			})
 		}

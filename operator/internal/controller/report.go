@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -22,7 +23,11 @@ func (s *scope) report(ctx context.Context) (changed bool, err error) {
 	old := s.cluster.DeepCopy()
 	s.cluster.Status = status.Make(s.observation())
 	if equality.Semantic.DeepEqual(old.Status, s.cluster.Status) {
+		s.memory.progressSeen = time.Time{}
 		return false, nil
+	}
+	if s.passing(&old.Status) {
+		return true, nil
 	}
 	if err := s.Client.Status().Patch(ctx, s.cluster, client.MergeFrom(old)); err != nil {
 		if client.IgnoreNotFound(err) == nil {
@@ -30,8 +35,31 @@ func (s *scope) report(ctx context.Context) (changed bool, err error) {
 		}
 		return true, fmt.Errorf("writing the status: %w", err)
 	}
+	s.memory.progressSeen = time.Time{}
 	s.recordEvents(old)
 	return true, nil
+}
+
+// passingTime is how long a word on how far a cluster has come has to stand to be written. It is looked at several times a second.
+const passingTime = time.Second
+
+// passing tells whether the status only says anew how far a cluster has come that has become no more and no less usable, and may say
+// something else in a moment: many clusters that start at the same time are ready sooner without.
+func (s *scope) passing(old *v1alpha1.SlurmClusterStatus) bool {
+	same := func(kind string) bool {
+		was, is := meta.FindStatusCondition(old.Conditions, kind), meta.FindStatusCondition(s.cluster.Status.Conditions, kind)
+		return was != nil && is != nil && was.Status == is.Status && was.ObservedGeneration == is.ObservedGeneration
+	}
+	if !same(v1alpha1.ConditionReady) || !same(v1alpha1.ConditionDegraded) || !same(v1alpha1.ConditionProgressing) ||
+		!meta.IsStatusConditionTrue(s.cluster.Status.Conditions, v1alpha1.ConditionProgressing) || len(s.problems) > 0 ||
+		!equality.Semantic.DeepEqual(old.Granted, s.cluster.Status.Granted) {
+		return false
+	}
+	now := s.Clock.Now()
+	if s.memory.progressSeen.IsZero() {
+		s.memory.progressSeen = now
+	}
+	return now.Sub(s.memory.progressSeen) < passingTime
 }
 
 func (s *scope) observation() status.Observation {

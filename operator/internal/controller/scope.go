@@ -69,7 +69,7 @@ type scope struct {
 	gathers, withoutNodes, gathered bool
 
 	// awaits tells that something will have to be done in a moment, when it has lasted: a node that has become busy is not
-	// protected yet, or a new one not named.
+	// protected yet.
 	awaits bool
 
 	life     status.Life
@@ -250,7 +250,7 @@ func (s *scope) nextLook(changed bool) time.Duration {
 	case now.Before(s.memory.requeueUntil) && s.settled():
 		return min(requeueEvery, s.PollInterval)
 	case s.awaits && s.settled():
-		return min(protectAfter, nameAfter, s.PollInterval)
+		return min(protectAfter, s.PollInterval)
 	case s.settled() && len(s.problems) == 0:
 		return s.idleIn()
 	case !s.known && (s.controllerPod == nil || s.controllerPod.Status.PodIP == ""):

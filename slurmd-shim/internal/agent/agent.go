@@ -50,6 +50,8 @@ type Agent struct {
 	Terminals string
 	// Slurmctld is the command to run; "-D -f <file>" is added.
 	Slurmctld []string
+	// Threads is how many threads of slurmctld answer requests, unless slurm.conf says it.
+	Threads int
 	// Scontrol, Sinfo and Squeue are Slurm's commands.
 	Scontrol, Sinfo, Squeue string
 	// Links are where links to this program are made that slurm.conf names as programs.

@@ -49,7 +49,7 @@ func readConfig(mount string) (map[string]string, error) {
 	return files, nil
 }
 
-// stage copies files to a directory of their own below RunDir, and removes directories that are neither
+// stage copies files to a directory of their own below RunDir, with slurmctld's Threads, and removes directories that are neither
 // this one nor in use.
 func (a *Agent) stage(files map[string]string) (staged, error) {
 	s := staged{hash: contract.ConfigHash(files), files: files}
@@ -67,6 +67,9 @@ func (a *Agent) stage(files map[string]string) (staged, error) {
 		err = launch.OwnDir(s.dir, 0o755)
 	}
 	for name, content := range files {
+		if name == contract.FileSlurmConf {
+			content = withThreads(content, a.Threads)
+		}
 		if err == nil {
 			err = launch.WriteFile(filepath.Join(s.dir, name), []byte(content), 0o644)
 		}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -48,8 +49,6 @@ func startFollower(what followed) error {
 	}
 	follower := exec.Command(self, "follow", string(text))
 	follower.Stdout, follower.Stderr = os.Stdout, os.Stderr
-	// It sleeps nearly all the time, beside many others.
-	follower.Env = append(os.Environ(), "GOMAXPROCS=1")
 	if err := follower.Start(); err != nil {
 		return fmt.Errorf("start the follower: %w", err)
 	}
@@ -61,17 +60,19 @@ const (
 	// collected, which is more than it needs.
 	garbagePercent = 10
 	// leanFirst is how long after its start a process gives memory back that it needed to start, and leanEvery how often it does
-	// so in the end.
+	// so in the end. Before that it is not sparing, because somebody waits for it.
 	leanFirst, leanEvery = 5 * time.Second, time.Minute
 )
 
-// stayLean gives memory back to the kernel that a process needed for a moment only.
+// stayLean lets a process that stands beside a daemon take little: one CPU at a time, and memory that it needed for a moment only
+// goes back to the kernel.
 func stayLean(ctx context.Context) {
-	debug.SetGCPercent(garbagePercent)
+	runtime.GOMAXPROCS(1)
 	go func() {
 		for pause := leanFirst; ; pause = min(2*pause, leanEvery) {
 			select {
 			case <-time.After(pause):
+				debug.SetGCPercent(garbagePercent)
 				debug.FreeOSMemory()
 			case <-ctx.Done():
 				return

@@ -77,7 +77,7 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, sack launch.Sack, 
 	if err := startFollower(followed{found.Node, o, sack, hash}); err != nil {
 		return err
 	}
-	return launch.SlurmdProgram.Become(argv, launch.Env(sack.Env()...))
+	return launch.SlurmdProgram.Become(argv, launch.Env(append(sack.Env(), launch.OneArena, launch.NoHwlocPlugins)...))
 }
 
 func slurmdOf(host string, n nodeconf.Node) launch.Slurmd {

@@ -26,7 +26,12 @@ func Exec(argv, env []string) error {
 }
 
 // OneArena lets a daemon have one heap for all of its threads: glibc's several cost an idle slurmctld two MB.
+// Jobs do not get slurmd's environment.
 const OneArena = "MALLOC_ARENA_MAX=1"
+
+// NoHwlocPlugins keeps hwloc from its plugins. They look for GPUs, which the shim has found already, and their libraries cost an
+// idle slurmd nearly two MB.
+const NoHwlocPlugins = "HWLOC_PLUGINS_PATH=/dev/null"
 
 // Env returns this process's environment with what Slurm needs added: each "NAME=value" whose name is not
 // set yet. Slurm looks up the names of its peers and gets by without them, so that a resolver that does not
