@@ -21,6 +21,9 @@ import (
 )
 
 const (
+	// first is when the limits are read for the first time: slurmd has just started with what they were, on a machine that may
+	// have much else to start.
+	first = 10 * time.Second
 	// rarely is how often the limits are read.
 	rarely = 2 * time.Second
 	// patiently is how often slurmctld is asked about a node that has jobs.
@@ -60,7 +63,7 @@ type Follower struct {
 
 // Run follows until ctx ends.
 func (f *Follower) Run(ctx context.Context) {
-	for next := rarely; ; {
+	for next := first; ; {
 		select {
 		case <-ctx.Done():
 			return

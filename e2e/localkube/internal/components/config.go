@@ -57,9 +57,8 @@ const resolvConf = "# No name server: nothing is resolved outside the cluster.\n
 
 type object = map[string]any
 
-// proxyConfig lets kube-proxy program a new Service after 100 ms instead of the
-// usual second at most; conntrack settings of 0 mean hands off, because those
-// sysctls are the host's.
+// proxyConfig has the usual second between two programmings of Services; conntrack
+// settings of 0 mean hands off, because those sysctls are the host's.
 func proxyConfig(o layout.Options) object {
 	return object{
 		"apiVersion":         "kubeproxy.config.k8s.io/v1alpha1",
@@ -71,7 +70,7 @@ func proxyConfig(o layout.Options) object {
 		"clientConnection":   object{"kubeconfig": o.Kubeconfig(Proxy)},
 		"clusterCIDR":        layout.PodRange,
 		"hostnameOverride":   layout.NodeName,
-		"iptables":           object{"minSyncPeriod": "100ms", "localhostNodePorts": false},
+		"iptables":           object{"minSyncPeriod": "1s", "localhostNodePorts": false},
 		"conntrack": object{
 			"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s",
 		},
