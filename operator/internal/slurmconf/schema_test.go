@@ -38,6 +38,12 @@ func TestReference(t *testing.T) {
 	for _, p := range defaults {
 		b.WriteString("| " + p.key + " | `" + p.value + "` |\n")
 	}
+	b.WriteString("\n## Lists to which `spec.config` adds\n\n| parameter | begins with |\n| --- | --- |\n")
+	for _, p := range joined {
+		b.WriteString("| " + p.key + " | `" + p.value + "` |\n")
+	}
+	b.WriteString("\nUnless SlurmctldParameters says it, slurmctld answers requests with twice as many threads (`conmgr_threads`) as its\n" +
+		"container is granted CPUs, at least 4 and at most 16.\n")
 	b.WriteString("\n## Owned by the operator\n\n")
 	for _, k := range OwnedKeys() {
 		b.WriteString("- " + k + "\n")
