@@ -43,6 +43,10 @@ const AnnotationOwner = "slurmcluster.dev/owner"
 // carry the value that they were made for; on a pod, a change also makes the kubelet refresh the mounted keys at once.
 const AnnotationRotateKeys = "slurmcluster.dev/rotate-keys"
 
+// AnnotationApplied is the hash of what the operator made an object of, so that an operator that has just started need not write
+// it again.
+const AnnotationApplied = "slurmcluster.dev/applied"
+
 // AnnotationImage is, on a pod of RoleVersion, the image that it is asked for.
 const AnnotationImage = "slurmcluster.dev/image"
 

@@ -5,6 +5,7 @@ package apply
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,13 +73,17 @@ func New(c client.Client, reader client.Reader) *Writer {
 // seen, with an empty resource version if there is none; after a write it is filled with the answer. An
 // object that owner does not own is left alone: *ConflictError.
 func (w *Writer) Apply(ctx context.Context, owner metav1.Object, want runtime.ApplyConfiguration, live client.Object) error {
-	text, k, err := read(want, live)
+	content, hash, k, err := read(want, live)
 	if err != nil {
 		return err
 	}
-	now := record{want: sha256.Sum256(text), cluster: types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}}
+	now := record{want: hash, cluster: types.NamespacedName{Namespace: owner.GetNamespace(), Name: owner.GetName()}}
+	// For operators to come.
+	if err := unstructured.SetNestedField(content, hex.EncodeToString(hash[:]), "metadata", "annotations", contract.AnnotationApplied); err != nil {
+		return fmt.Errorf("marking %s: %w", k, err)
+	}
 	if live.GetResourceVersion() == "" {
-		made, err := w.create(ctx, text, k, live)
+		made, err := w.create(ctx, content, k, live)
 		if err != nil {
 			return err
 		}
@@ -90,54 +96,104 @@ func (w *Writer) Apply(ctx context.Context, owner metav1.Object, want runtime.Ap
 	} else if !metav1.IsControlledBy(live, owner) {
 		return k.conflict()
 	}
-	if done, err := w.remembers(k, now.want, live); done || err != nil {
+	done, err := w.remembers(k, now.want, live)
+	if done || err != nil {
 		return err
+	}
+	if done, err = untouched(content, live); err != nil {
+		return fmt.Errorf("looking at %s: %w", k, err)
+	}
+	if done {
+		return w.remember(k, now, live)
 	}
 	if err := w.ownAsApplied(ctx, k); err != nil {
 		return err
 	}
-	if err := w.client.Apply(ctx, want, FieldOwner, client.ForceOwnership); err != nil {
+	applied := &unstructured.Unstructured{Object: content}
+	if err := w.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), FieldOwner, client.ForceOwnership); err != nil {
 		return fmt.Errorf("applying %s: %w", k, err)
 	}
-	if err := fill(want, live); err != nil {
-		return err
+	if err := fill(applied.Object, live); err != nil {
+		return fmt.Errorf("reading the answer to an apply of %s: %w", k, err)
 	}
 	return w.remember(k, now, live)
+}
+
+// untouched tells whether an object was made of the same want, by an operator before this one, and still has all of it.
+func untouched(want map[string]any, live client.Object) (bool, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil {
+		return false, err
+	}
+	for name, value := range want {
+		// Objects from caches do not say what they are.
+		if name != "kind" && name != "apiVersion" && !has(content[name], value) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// has tells whether live has all of want. Kubernetes adds fields to objects, also to those in lists, but nothing to lists, and
+// leaves out what is empty.
+func has(live, want any) bool {
+	switch want := want.(type) {
+	case map[string]any:
+		fields, ok := live.(map[string]any)
+		if !ok && live != nil {
+			return false
+		}
+		for name, value := range want {
+			if !has(fields[name], value) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		items, ok := live.([]any)
+		if !ok && live != nil || len(items) != len(want) {
+			return false
+		}
+		for i := range want {
+			if !has(items[i], want[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(live, want) || live == nil && reflect.ValueOf(want).IsZero()
 }
 
 // Create makes an object unless it is there already, whether the caches have it yet or not, and fills live with what is there then.
 // *ConflictError if that does not belong to owner.
 func (w *Writer) Create(ctx context.Context, owner metav1.Object, want runtime.ApplyConfiguration, live client.Object) error {
-	text, k, err := read(want, live)
+	content, _, k, err := read(want, live)
 	if err != nil {
 		return err
 	}
-	if made, err := w.create(ctx, text, k, live); made || err != nil {
+	if made, err := w.create(ctx, content, k, live); made || err != nil {
 		return err
 	}
 	return w.checkOwner(ctx, owner, k, live)
 }
 
-// read writes want down, and says which object it is, which will be of live's type.
-func read(want runtime.ApplyConfiguration, live client.Object) ([]byte, key, error) {
+// read returns what is wanted with its hash, and which object that is, which will be of live's type.
+func read(want runtime.ApplyConfiguration, live client.Object) (content map[string]any, hash [sha256.Size]byte, k key, err error) {
 	text, err := json.Marshal(want)
+	if err == nil {
+		err = utiljson.Unmarshal(text, &content) // whole numbers as such, as in live objects
+	}
 	if err != nil {
-		return nil, key{}, fmt.Errorf("writing %T as JSON: %w", want, err)
+		return nil, hash, k, fmt.Errorf("writing %T as JSON: %w", want, err)
 	}
-	var id struct {
-		Metadata metav1.ObjectMeta `json:"metadata"`
-	}
-	if err := json.Unmarshal(text, &id); err != nil {
-		return nil, key{}, fmt.Errorf("reading the name of %T: %w", want, err)
-	}
-	return text, key{reflect.TypeOf(live), types.NamespacedName{Namespace: id.Metadata.Namespace, Name: id.Metadata.Name}}, nil
+	id := unstructured.Unstructured{Object: content}
+	return content, sha256.Sum256(text), key{reflect.TypeOf(live), types.NamespacedName{Namespace: id.GetNamespace(), Name: id.GetName()}}, nil
 }
 
 // create makes an object, unless there is one of its name, and fills live with the answer. A plain creation costs the API server a
 // fraction of a server-side apply, and says by itself whether there is one.
-func (w *Writer) create(ctx context.Context, text []byte, k key, live client.Object) (bool, error) {
-	reflect.ValueOf(live).Elem().SetZero()
-	if err := json.Unmarshal(text, live); err != nil {
+func (w *Writer) create(ctx context.Context, content map[string]any, k key, live client.Object) (bool, error) {
+	if err := fill(content, live); err != nil {
 		return false, fmt.Errorf("reading %s: %w", k, err)
 	}
 	err := w.client.Create(ctx, live, FieldOwner)
@@ -243,16 +299,13 @@ func (w *Writer) ForgetCluster(cluster types.NamespacedName) {
 	maps.DeleteFunc(w.done, func(_ key, r record) bool { return r.cluster == cluster })
 }
 
-// fill copies the answer, which client.Apply leaves in the apply configuration, into a typed object. What that was before may share
-// its maps with the caches, so it is emptied first and not changed.
-func fill(from runtime.ApplyConfiguration, to client.Object) error {
+// fill copies content into a typed object. What that was before may share its maps with the caches, so it is emptied first and not
+// changed.
+func fill(content map[string]any, to client.Object) error {
 	reflect.ValueOf(to).Elem().SetZero()
-	text, err := json.Marshal(from)
-	if err == nil {
-		err = json.Unmarshal(text, to)
-	}
+	text, err := json.Marshal(content)
 	if err != nil {
-		return fmt.Errorf("reading the answer to an apply of %T: %w", to, err)
+		return err
 	}
-	return nil
+	return json.Unmarshal(text, to)
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,7 +73,72 @@ func TestApplyWritesOnce(t *testing.T) {
 
 	w.ForgetCluster(client.ObjectKeyFromObject(owner))
 	require.NoError(t, w.Apply(t.Context(), owner, want("2"), get(t, c)))
-	assert.Equal(t, 4, *sent, "what is forgotten is written again")
+	assert.Equal(t, 3, *sent, "the object tells what was wanted")
+}
+
+// TestRestart: an operator that has just started writes what has changed since the last one, and nothing else.
+func TestRestart(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*corev1.ConfigMap)
+		want   string
+		writes int
+	}{
+		"nothing":               {func(*corev1.ConfigMap) {}, "1", 0},
+		"the wish":              {func(*corev1.ConfigMap) {}, "2", 1},
+		"the object":            {func(m *corev1.ConfigMap) { m.Data["a"] = "theirs" }, "1", 1},
+		"something was added":   {func(m *corev1.ConfigMap) { m.Data["b"] = "theirs" }, "1", 0},
+		"something was removed": {func(m *corev1.ConfigMap) { m.Data = nil }, "1", 1},
+		"made by an older one":  {func(m *corev1.ConfigMap) { m.Annotations = nil }, "1", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, api, sent := writer(t)
+			require.NoError(t, w.Apply(t.Context(), owner, want("1"), &corev1.ConfigMap{}))
+			changed := get(t, api)
+			c.change(changed)
+			require.NoError(t, api.Update(t.Context(), changed))
+			*sent = 0
+			require.NoError(t, New(api, api).Apply(t.Context(), owner, want(c.want), get(t, api)))
+			require.Equal(t, c.writes, *sent)
+			require.Equal(t, c.want, get(t, api).Data["a"])
+		})
+	}
+}
+
+// TestUntouched: numbers, and what Kubernetes adds to a Service.
+func TestUntouched(t *testing.T) {
+	w, c, sent := writer(t)
+	service := func() *corev1ac.ServiceApplyConfiguration {
+		return corev1ac.Service("demo", "ns").WithSpec(corev1ac.ServiceSpec().WithPorts(
+			corev1ac.ServicePort().WithPort(6817).WithTargetPort(intstr.FromInt32(6817)), corev1ac.ServicePort().WithPort(6820).WithTargetPort(intstr.FromString("rest")))).
+			WithOwnerReferences(&want("").OwnerReferences[0])
+	}
+	live := &corev1.Service{}
+	require.NoError(t, w.Apply(t.Context(), owner, service(), live))
+	live.Spec.ClusterIP, live.Spec.Ports[0].Protocol = "10.0.0.1", corev1.ProtocolTCP
+	require.NoError(t, c.Update(t.Context(), live))
+	require.NoError(t, New(c, c).Apply(t.Context(), owner, service(), live))
+	require.Equal(t, 1, *sent)
+}
+
+// TestHas: lists are whole, and what is empty may be missing.
+func TestHas(t *testing.T) {
+	type m = map[string]any
+	for name, c := range map[string]struct {
+		live, want any
+		has        bool
+	}{
+		"a default":             {m{"port": 1.0, "protocol": "TCP"}, m{"port": 1.0}, true},
+		"in a list":             {[]any{m{"port": 1.0, "protocol": "TCP"}}, []any{m{"port": 1.0}}, true},
+		"one more in a list":    {[]any{"a", "b"}, []any{"a"}, false},
+		"one where none may be": {m{"egress": []any{m{}}}, m{"egress": []any{}}, false},
+		"an empty list":         {m{}, m{"egress": []any{}}, true},
+		"an empty map":          {m{}, m{"selector": m{}}, true},
+		"false":                 {m{}, m{"x": false}, true},
+		"another kind":          {m{"x": "1"}, m{"x": m{"y": 1.0}}, false},
+		"missing":               {m{}, m{"x": m{"y": 1.0}}, false},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.has, has(c.live, c.want)) })
+	}
 }
 
 // What is no longer wanted goes, though the object was created and not applied; what others added stays.
