@@ -10,7 +10,8 @@ const (
 	threadsParameter = "conmgr_threads="
 )
 
-// withThreads is slurm.conf with so many threads for slurmctld, unless it says itself how many.
+// withThreads is slurm.conf with so many threads for slurmctld, unless it says itself how many. The operator cannot say it, because
+// it depends on the CPUs here: Slurm 26.05 complains of more than twice as many.
 func withThreads(conf string, threads int) string {
 	var b strings.Builder
 	for line := range strings.Lines(conf) {

@@ -60,7 +60,7 @@ const (
 	// collected, which is more than it needs.
 	garbagePercent = 10
 	// leanFirst is how long after its start a process gives memory back that it needed to start, and leanEvery how often it does
-	// so in the end. Before that it is not sparing, because somebody waits for it.
+	// so in the end. Until leanFirst it does not collect more than Go does, because somebody waits for its start.
 	leanFirst, leanEvery = 5 * time.Second, time.Minute
 )
 
