@@ -31,7 +31,7 @@ func TestConfig(t *testing.T) {
 		e.Logf("the new configuration ran after %s", took)
 		require.NotEqual(e, before, c.Get().Status.ConfigHash)
 		require.Equal(e, "Reconfigure", c.Get().Status.ConfigAppliedBy)
-		require.Contains(e, e.Kubectl("get", "events", "--field-selector=reason=ConfigApplied"), "runs with a new configuration (Reconfigure)")
+		e.AwaitEvent(v1alpha1.ReasonConfigApplied, "runs with a new configuration (Reconfigure)")
 		shown := c.Run("scontrol", "show", "config")
 		require.Regexp(e, `SchedulerParameters +=.*bf_interval=7`, shown)
 		require.Regexp(e, `SchedulerTimeSlice +=.*31`, shown)

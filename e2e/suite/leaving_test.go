@@ -4,7 +4,6 @@ package suite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -139,15 +138,8 @@ func TestDrainTimeout(t *testing.T) {
 	require.Equal(t, "PENDING", c.JobField(long, "JobState"))
 	unharmed(c, short)
 	words := "job " + long + " (train of user)"
-	c.Eventually(harness.Patience, "an event names the job", func() error {
-		events := c.Kubectl("get", "events", "--field-selector=reason="+v1alpha1.ReasonDrainTimedOut, "--output=jsonpath={.items[*].message}")
-		require.NotContains(t, events, "job "+short)
-		if events == "" {
-			return errors.New("there is none")
-		}
-		require.Contains(t, events, "node cpu-1 was drained for 4s, which is its set's drainTimeout, and is taken from "+words)
-		return nil
-	})
+	told := c.AwaitEvent(v1alpha1.ReasonDrainTimedOut, "node cpu-1 was drained for 4s, which is its set's drainTimeout, and is taken from "+words)
+	require.NotContains(t, told, "job "+short)
 	require.True(t, record.Saw(func(o *v1alpha1.SlurmCluster) bool {
 		return harness.Is(o, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonDrainTimedOut)
 	}), "the status names it: %v", record.Story())

@@ -137,6 +137,21 @@ func (e *Env) Eventually(limit time.Duration, what string, check func() error) t
 	}
 }
 
+// AwaitEvent waits until an event with the reason holds words, and returns the messages of all of that reason. The operator
+// records events beside its work, so that one may come a moment after the status that it tells of.
+func (e *Env) AwaitEvent(reason, words string) string {
+	e.Helper()
+	var told string
+	e.Eventually(Patience, "an event "+reason, func() error {
+		told = e.Kubectl("get", "events", "--field-selector=reason="+reason, "--output=jsonpath={.items[*].message}")
+		if !strings.Contains(told, words) {
+			return fmt.Errorf("%q does not hold %q", told, words)
+		}
+		return nil
+	})
+	return told
+}
+
 // Images are the Slurm images to test with, from SLURM_IMAGES.
 func Images(t *testing.T) []string {
 	t.Helper()
