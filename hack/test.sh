@@ -12,10 +12,12 @@ prepare() {
   step "Tools: localkube and the kubectl plugin" eval 'build_localkube && build_plugin'
   kubernetes
   images trixie forky
+  step "Images without Slurm" eval 'hack/image.sh user trixie && hack/image.sh busybox trixie'
   step "Operator" hack/install.sh
   # The demo's cluster asks for whole CPUs, which the tests' clusters then could not have.
   [ -z "$LOCAL" ] || kubectl slurmcluster delete demo --namespace slurmcluster-demo --ignore-not-found
   export SLURM_IMAGES=${REGISTRY:-$PREFIX}/slurm:trixie,${REGISTRY:-$PREFIX}/slurm:forky
+  export USER_IMAGES=${REGISTRY:-$PREFIX}/user:trixie,${REGISTRY:-$PREFIX}/busybox:trixie
 }
 
 for part in "$@"; do
@@ -36,8 +38,8 @@ for part in "$@"; do
       [ -n "$LOCAL" ] || { echo "exclusive CPUs are tested on the local Kubernetes only"; continue; }
       step "Kubernetes with exclusive CPUs" eval '"$BIN/localkube" down && "$BIN/localkube" up --cpu-manager-policy static'
       images trixie forky
-      step "Operator" hack/install.sh
-      step "End-to-end tests that need a Kubernetes for themselves" go test -tags e2e -count=1 -timeout 10m -parallel 1 -run 'TestBinding|TestCordon|TestYield' ./e2e/suite
+      step "Operator, as for a Kubernetes without image volumes" hack/install.sh --set imageVolumes=never
+      step "End-to-end tests that need a Kubernetes for themselves" go test -tags e2e -count=1 -timeout 10m -parallel 1 -run 'TestBinding|TestCordon|TestYield|TestOwnImage$/slurm:trixie/Munge' ./e2e/suite
       step "Kill and change things while jobs run" env CHAOS_SEED=7 CHAOS_MINUTES=1 go test -tags e2e -count=1 -timeout 15m -run TestChaos ./e2e/suite
       step "Stop the Kubernetes with exclusive CPUs" "$BIN/localkube" down
       ;;

@@ -9,6 +9,8 @@ usage() {
 	cat <<-'TEXT'
 		usage: images/build.sh slurm SUITE OUT.tar     (SUITE: trixie has Slurm 24.11, forky 26.05)
 		       images/build.sh hpc SUITE OUT.tar       (the Slurm image, built before, with MPI and hpcc)
+		       images/build.sh user SUITE OUT.tar      (a language and MPI, nothing of Slurm: for tests)
+		       images/build.sh busybox SUITE OUT.tar   (a shell and nothing else: for tests)
 		       images/build.sh operator OUT.tar
 
 		IMAGE_PREFIX       where the image names start   (localhost/slurmcluster)
@@ -134,6 +136,13 @@ build_hpc() {
 		bud --build-arg "SLURM=$slurm" --secret "id=apt.conf,src=$work/apt.conf" --tag "$image"
 }
 
+build_plain() {
+	apt_settings
+	ensure_base
+	run "image $image" 'Can apt reach Debian from this machine? Try: apt-get update' \
+		bud --build-arg "BASE=$base" --secret "id=apt.conf,src=$work/apt.conf" --tag "$image"
+}
+
 # slurm_archive is the archive of the Slurm image, by which the key of images made from it changes.
 slurm_archive() {
 	local found=("$cache/slurm-$suite"-*.tar)
@@ -155,6 +164,7 @@ deliver() {
 case ${1:-}/$# in
 slurm/3) kind=slurm suite=$2 out=$3 binary=slurmd-shim ;;
 hpc/3) kind=hpc suite=$2 out=$3 binary= ;;
+user/3 | busybox/3) kind=$1 suite=$2 out=$3 binary= ;;
 operator/2) kind=operator suite=dev out=$2 binary=operator ;;
 *) usage ;;
 esac
@@ -172,16 +182,19 @@ mkdir -p "$cache"
 work=$(mktemp -d "$cache/work.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/context"
+find "$repo/images/$kind" -type f ! -name Containerfile -exec cp {} "$work/context/" \;
 
 if [[ -n $binary ]]; then
 	compile "$binary"
 	made_from=$work/context/$binary
+elif [[ $kind != hpc ]]; then
+	made_from=/dev/null
 else
 	prepare_buildah
 	slurm_archive >"$work/made-from"
 	made_from=$work/made-from
 fi
-key=$( (echo "$image $base $epoch" && cat "$0" "$containerfile" "$made_from") | sha256sum | cut -c1-16)
+key=$( (echo "$image $base $epoch" && cat "$0" "$repo/images/$kind"/* "$made_from") | sha256sum | cut -c1-16)
 tar=$cache/$kind-$suite-$key.tar
 if [[ -e $tar && -z ${REFRESH:-} ]]; then
 	echo '        nothing changed'
@@ -190,7 +203,10 @@ if [[ -e $tar && -z ${REFRESH:-} ]]; then
 fi
 
 prepare_buildah
-"build_$kind"
+case $kind in
+user | busybox) build_plain ;;
+*) "build_$kind" ;;
+esac
 run "write $out" "Is there room in $cache?" buildah push "$image" "docker-archive:$work/image.tar:$image"
 rm -f "$cache/$kind-$suite"-*.tar
 mv "$work/image.tar" "$tar"

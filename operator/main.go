@@ -20,7 +20,7 @@ import (
 
 type options struct {
 	slurmImage, ownNamespace, namespaces, metrics, probes, pprof string
-	leaderElect, classes                                         bool
+	leaderElect, classes, imageVolumes                           bool
 	pollInterval                                                 time.Duration
 	logs                                                         zap.Options
 }
@@ -32,6 +32,7 @@ func main() {
 	flag.StringVar(&o.namespaces, "watch-namespaces", "", "namespaces to look after, separated by commas; empty: all")
 	flag.DurationVar(&o.pollInterval, "poll-interval", 15*time.Second, "how often a steady cluster's slurmctld is asked for job counts and node states")
 	flag.BoolVar(&o.classes, "classes", true, "look at SlurmClusterClasses, which belong to no namespace")
+	flag.BoolVar(&o.imageVolumes, "image-volumes", true, "mount the Slurm image as a volume where node sets have images of their own, as Kubernetes 1.35 and later can; otherwise an init container copies what is needed of it")
 	flag.BoolVar(&o.leaderElect, "leader-elect", true, "let only one of several operators work at a time")
 	flag.StringVar(&o.metrics, "metrics-bind-address", ":8080", "where Prometheus metrics are served; 0: nowhere")
 	flag.StringVar(&o.probes, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
@@ -74,6 +75,7 @@ func run(o options) error {
 		Clock:             clock.RealClock{},
 		SlurmImage:        o.slurmImage,
 		OperatorNamespace: o.ownNamespace,
+		ImageVolumes:      o.imageVolumes,
 		PollInterval:      o.pollInterval,
 		WatchClasses:      o.classes,
 		// Kubernetes' nodes belong to no namespace.

@@ -36,6 +36,7 @@ func main() {
 			os.Args = []string{os.Args[0], command}
 		}
 	}
+	launch.FindBundle()
 	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	err := cmd.New(version, log, lastWords(log)).ExecuteContext(ctx)
 	if err != nil {

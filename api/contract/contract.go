@@ -50,6 +50,12 @@ const AnnotationApplied = "slurmcluster.dev/applied"
 // AnnotationImage is, on a pod of RoleVersion, the image that it is asked for.
 const AnnotationImage = "slurmcluster.dev/image"
 
+// AnnotationPasswd and AnnotationGroup hold /etc/passwd and /etc/group of a slurmd pod in an image without Slurm.
+const (
+	AnnotationPasswd = "slurmcluster.dev/passwd"
+	AnnotationGroup  = "slurmcluster.dev/group"
+)
+
 // AnnotationGres lists the names of the generic resources that a slurmd pod offers, with commas between.
 const AnnotationGres = "slurmcluster.dev/gres"
 
@@ -59,6 +65,8 @@ const (
 	ContainerSlurmd     = "slurmd"
 	ContainerMunged     = "munged"
 	ContainerSlurmrestd = "slurmrestd"
+	// ContainerBundle copies Slurm's programs into a pod of another image.
+	ContainerBundle = "slurm"
 	// ContainerVersion tells the version of Slurm in an image.
 	ContainerVersion = "version"
 )
@@ -234,6 +242,12 @@ const (
 	// NodeConf is what slurm.conf holds for one node only. slurm.conf includes it by this absolute path, so that
 	// slurmctld does not send it along and each daemon reads its own pod's.
 	NodeConf = RunDir + "/node.conf"
+	// BundleDir holds what a pod of an image without Slurm mounts from the Slurm image: programs, plugins and libraries that
+	// need nothing of that image. BundlePrograms are the programs, slurmd-shim among them.
+	BundleDir      = "/opt/slurmcluster"
+	BundlePrograms = BundleDir + "/bin"
+	// TaskProlog is slurm.conf's TaskProlog in such pods.
+	TaskProlog = RunDir + "/task-prolog"
 	// GresConf holds the devices of one node, and is included by gres.conf as NodeConf is by slurm.conf.
 	GresConf = RunDir + "/gres.conf"
 	// SlurmdLink leads to slurmd-shim. slurmd is started under this name, and so starts the shim when it starts

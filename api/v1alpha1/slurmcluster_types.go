@@ -84,7 +84,7 @@ type SlurmClusterSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	ClassName string `json:"className,omitempty"`
 
-	// image is the Slurm image of every pod. Default: the image that the operator was installed with.
+	// image is the Slurm image of every pod, or of Slurm's programs where a node set has an image of its own. Default: the image that the operator was installed with.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=500
@@ -261,6 +261,14 @@ type NodeSet struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('-[0-9]+$')",message="a node set's name does not end in '-' and a number, because node names do"
 	// +kubebuilder:validation:XValidation:rule="!(self in ['controller', 'login', 'all', 'default'])",message="controller, login, all and default are not names of node sets; choose another, such as cpu"
 	Name string `json:"name"`
+
+	// image that the jobs of these nodes see: any image for Linux with a shell (/bin/sh), which needs nothing of Slurm. Slurm's
+	// programs come from spec.image, and are mounted beside. Default: spec.image.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=500
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9][-a-zA-Z0-9._:/@]*$`
+	Image string `json:"image,omitempty"`
 
 	// replicas is how many nodes are wanted. Default: 1, or what autoscale decides.
 	// +optional

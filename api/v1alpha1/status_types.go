@@ -218,6 +218,10 @@ type Granted struct {
 	// image of the cluster.
 	// +optional
 	Image string `json:"image,omitempty"`
+	// nodeImages are those that node sets have of their own.
+	// +optional
+	// +listType=atomic
+	NodeImages []string `json:"nodeImages,omitempty"`
 	// configKeys of the cluster.
 	// +optional
 	// +listType=atomic

@@ -290,6 +290,11 @@ func (in *Granted) DeepCopyInto(out *Granted) {
 		*out = new(metav1.Duration)
 		**out = **in
 	}
+	if in.NodeImages != nil {
+		in, out := &in.NodeImages, &out.NodeImages
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.ConfigKeys != nil {
 		in, out := &in.ConfigKeys, &out.ConfigKeys
 		*out = make([]string, len(*in))

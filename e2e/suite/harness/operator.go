@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -94,4 +95,13 @@ func (e *Env) Install(namespace string) string {
 	out, err := kube.Local(e.Ctx, nil, "kubectl", "slurmcluster", "install", "--namespace="+namespace)
 	require.NoError(e, err)
 	return out
+}
+
+// OperatorContainer is how the operator was installed, whether it runs at this moment or not.
+func (e *Env) OperatorContainer() corev1.Container {
+	e.Helper()
+	found := &appsv1.DeploymentList{}
+	require.NoError(e, e.List(e.Ctx, found, client.MatchingLabels{"app.kubernetes.io/name": "slurmcluster-operator"}))
+	require.Len(e, found.Items, 1, "the operator is installed once")
+	return found.Items[0].Spec.Template.Spec.Containers[0]
 }

@@ -43,6 +43,8 @@ var (
 // NodeSetOptions are what the command line says of one node set: in flags of their own, or in one --add-nodes.
 type NodeSetOptions struct {
 	Name string
+	// Image is one that needs nothing of Slurm; empty: that of the cluster.
+	Image string
 	// Nodes is a number, or two with '-' between: as few and as many as jobs need.
 	Nodes string
 	// NodeIdleTimeout is how long a node that jobs brought stays without any; empty: the API's default.
@@ -74,6 +76,7 @@ func (n *NodeSetOptions) flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("nodes", pflag.ContinueOnError)
 	flags.StringVar(&n.Name, n.nameFlag, n.Name, "`NAME` of the node set; its nodes are NAME-0, NAME-1, ...")
 	flags.StringVar(&n.Nodes, "nodes", n.Nodes, "`NUMBER` of nodes, or MIN-MAX: as many as the jobs need")
+	flags.StringVar(&n.Image, "node-image", "", "jobs on the nodes see this `IMAGE`, which needs nothing of Slurm (default: Slurm's own)")
 	flags.StringVar(&n.NodeIdleTimeout, "node-idle-timeout", "", "how long a node above MIN stays without jobs, as `TIME` (default: 5m)")
 	flags.StringVar(&n.CPUs, "cpus", n.CPUs, "`CPUs` of each node, at least 1")
 	flags.StringVar(&n.Memory, "memory", n.Memory, "memory of each node, at least 128Mi, as `QUANTITY`")
@@ -95,10 +98,11 @@ func (n *NodeSetOptions) flags() *pflag.FlagSet {
 
 // nodeSet checks everything and turns text into values. It leaves defaults to the API server. Errors may be nil.
 func (n *NodeSetOptions) nodeSet() (v1alpha1.NodeSet, []error) {
-	set := v1alpha1.NodeSet{Name: n.Name}
+	set := v1alpha1.NodeSet{Name: n.Name, Image: n.Image}
 	requests := &set.Resources.Requests
 	errs := []error{
 		n.checkName(),
+		checkImage(n.flag("node-image"), n.Image, "docker.io/library/python:slim"),
 		n.checkNodes(&set),
 		quantity(n.flag("cpus"), n.CPUs, smallestCPU, "at least 1, because Slurm gives jobs whole CPUs", &set.Resources.CPU),
 		quantity(n.flag("memory"), n.Memory, smallestMemory,

@@ -348,6 +348,11 @@ func TestSameRulesAsSchema(t *testing.T) {
 			option: func(o *Options, v string) { o.Image = v },
 			part:   func(v string) func(m, s, n map[string]any) { return func(_, s, _ map[string]any) { s["image"] = v } },
 		},
+		"node image": {
+			values: []string{"a", "ghcr.io/x/y:1@sha256:0", "-a", "a b", "a\n", strings.Repeat("a", 500), strings.Repeat("a", 501)},
+			option: func(o *Options, v string) { o.NodeSet.Image = v },
+			part:   func(v string) func(m, s, n map[string]any) { return func(_, _, n map[string]any) { n["image"] = v } },
+		},
 		"path": {
 			values: []string{
 				"/data", "/", "data", "", "/a:b", "/a,b", "/a..b", "/a/../b", "/etc", "/etc/x", "/etcetera", "/var", "/var/lib/slurmctld", "/var/lib/x",

@@ -117,8 +117,12 @@ func quantity(flag, text string, smallest resource.Quantity, rule string, into *
 }
 
 func (o *Options) checkImage() error {
-	if o.Image != "" && (len(o.Image) > maxImage || !imageName.MatchString(o.Image)) {
-		return fmt.Errorf("--image %q is not an image; write it like ghcr.io/slurmcluster/slurm:TAG", o.Image)
+	return checkImage("--image", o.Image, "ghcr.io/slurmcluster/slurm:TAG")
+}
+
+func checkImage(flag, image, like string) error {
+	if image != "" && (len(image) > maxImage || !imageName.MatchString(image)) {
+		return fmt.Errorf("%s %q is not an image; write it like %s", flag, image, like)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/slurmcluster/slurmcluster/api/contract"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/cli"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/podexec"
 	"github.com/slurmcluster/slurmcluster/kubectl-slurmcluster/internal/pods"
@@ -79,6 +80,13 @@ func interactive(ctx context.Context, env *cli.Env, cluster *pods.Cluster, targe
 	return cluster.Terminal(ctx, target, command, env.IOStreams)
 }
 
+// shell opens a login shell where Slurm is a part of the image, and the image's own shell beside Slurm where it is not: there, a login
+// would set another PATH than the image has.
+const shell = `command -v srun >/dev/null && exec bash -l
+PATH="$PATH:` + contract.BundlePrograms + `"
+command -v bash >/dev/null && exec bash
+exec sh`
+
 // Shell returns the command that opens a shell.
 func Shell(env *cli.Env) *cobra.Command {
 	var node string
@@ -101,7 +109,7 @@ func Shell(env *cli.Env) *cobra.Command {
 					return err
 				}
 			}
-			return interactive(cmd.Context(), env, cluster, target, []string{"bash", "-l"})
+			return interactive(cmd.Context(), env, cluster, target, []string{"sh", "-c", shell})
 		},
 	}
 	cmd.Flags().StringVar(&node, "node", "", "the Slurm `NODE` to open the shell on; default: the controller pod")

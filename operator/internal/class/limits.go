@@ -29,6 +29,9 @@ func Use(className string, spec *v1alpha1.SlurmClusterSpec) *v1alpha1.Granted {
 		add(&use.Memory, set.Resources.Memory, nodes)
 		most(&use.NodeCPU, set.Resources.CPU)
 		most(&use.NodeMemory, set.Resources.Memory)
+		if set.Image != "" && !slices.Contains(use.NodeImages, set.Image) {
+			use.NodeImages = append(use.NodeImages, set.Image)
+		}
 	}
 	return use
 }
@@ -75,7 +78,10 @@ func Exceeds(spec *v1alpha1.SlurmClusterSpec, use, granted *v1alpha1.Granted, cl
 	c.quantity(l.NodeMemory, use.NodeMemory, had.NodeMemory, "nodes of %s of memory at most, and has some of %s")
 	c.duration(l.TTL, use.TTL, had.TTL, "a ttl of %s at most, and has one of %s")
 	c.duration(l.IdleTimeout, use.IdleTimeout, had.IdleTimeout, "an idleTimeout of %s at most, and has one of %s")
-	c.image(class, use.Image, granted, operatorImage)
+	c.image(class, use.Image, granted == nil || granted.Image != use.Image, operatorImage)
+	for _, image := range use.NodeImages {
+		c.image(class, image, !slices.Contains(had.NodeImages, image), operatorImage)
+	}
 	if l.ConfigKeys != nil {
 		for _, key := range use.ConfigKeys {
 			if !slices.ContainsFunc(l.ConfigKeys, func(k v1alpha1.ConfigKey) bool { return strings.EqualFold(string(k), key) }) && !setBy(class, key) {
@@ -114,7 +120,7 @@ func (c *checks) duration(limit, use, had *metav1.Duration, format string) {
 }
 
 // image: that of the class and that of the operator are always allowed.
-func (c *checks) image(class *v1alpha1.SlurmClusterClass, image string, granted *v1alpha1.Granted, operatorImage string) {
+func (c *checks) image(class *v1alpha1.SlurmClusterClass, image string, isNew bool, operatorImage string) {
 	allowed := class.Spec.Limits.Images
 	if len(allowed) == 0 || image == "" || image == class.Spec.Defaults.Image || image == operatorImage {
 		return
@@ -124,7 +130,7 @@ func (c *checks) image(class *v1alpha1.SlurmClusterClass, image string, granted 
 			return
 		}
 	}
-	c.exceeds(granted == nil || granted.Image != image, "image %s, and has %s", listed(allowed), image)
+	c.exceeds(isNew, "image %s, and has %s", listed(allowed), image)
 }
 
 func setBy(class *v1alpha1.SlurmClusterClass, key string) bool {

@@ -164,12 +164,15 @@ func containerStatus(pod *corev1.Pod, container string) *corev1.ContainerStatus 
 	return nil
 }
 
-// containerStatuses are those of all containers; munged is a native sidecar, which Kubernetes lists among
-// the init containers.
+// containerStatuses are those of all containers but of one that has done what it was for; munged is a native sidecar, which
+// Kubernetes lists among the init containers.
 func containerStatuses(pod *corev1.Pod) iter.Seq[*corev1.ContainerStatus] {
 	return func(yield func(*corev1.ContainerStatus) bool) {
 		for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 			for i := range list {
+				if end := list[i].State.Terminated; end != nil && end.ExitCode == 0 && list[i].Name == contract.ContainerBundle {
+					continue
+				}
 				if !yield(&list[i]) {
 					return
 				}

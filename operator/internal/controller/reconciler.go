@@ -81,6 +81,8 @@ type Reconciler struct {
 	NewListener func(address string, jwtKey []byte) Slurm
 	// OperatorNamespace is where the operator's own pods are; empty if it runs elsewhere. Clusters then get no NetworkPolicy.
 	OperatorNamespace string
+	// ImageVolumes tells that Kubernetes can mount an image as a volume.
+	ImageVolumes bool
 	// SlurmImage is the image of clusters that name none.
 	SlurmImage string
 	// PollInterval is how often slurmctld is asked for what Kubernetes cannot know, such as job counts.

@@ -85,7 +85,7 @@ func (r *Reconciler) newScope(c *v1alpha1.SlurmCluster) *scope {
 		cluster:    c,
 		began:      r.Clock.Now(),
 		memory:     r.memories.of(client.ObjectKeyFromObject(c), c.UID),
-		want:       desired.Cluster{Object: c, DefaultImage: r.SlurmImage, OperatorNamespace: r.OperatorNamespace},
+		want:       desired.Cluster{Object: c, DefaultImage: r.SlurmImage, OperatorNamespace: r.OperatorNamespace, ImageVolumes: r.ImageVolumes},
 		service:    &corev1.Service{}, nodes: &corev1.Service{},
 		configMap: &corev1.ConfigMap{}, budget: &policyv1.PodDisruptionBudget{},
 		policy: &networkingv1.NetworkPolicy{},

@@ -21,6 +21,8 @@ type Cluster struct {
 	// ControllerImage and NodeImage are what the controller pod and slurmd pods are to have now, while the wanted image cannot
 	// be that of all; Image where they are empty.
 	ControllerImage, NodeImage string
+	// ImageVolumes tells that Kubernetes can mount an image as a volume.
+	ImageVolumes bool
 	// OperatorNamespace is where the operator's pods are; empty if it runs elsewhere.
 	OperatorNamespace string
 	// ControllerOff tells that there is to be no controller pod, because the cluster is suspended.

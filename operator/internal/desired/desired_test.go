@@ -89,20 +89,36 @@ func TestObjects(t *testing.T) {
 			"controller-service": ControllerService(c), "nodes-service": NodesService(c), "version-pod": VersionPod(c),
 			"network-policy": NetworkPolicy(c), "slurmd-pod": SlurmdPod(c, c.Object.Spec.NodeSets[0], 2),
 		} {
-			t.Run(name+"/"+kind, func(t *testing.T) {
-				have, err := yaml.Marshal(object)
-				require.NoError(t, err)
-				golden := filepath.Join("testdata", name, kind+".yaml")
-				if *update {
-					require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
-					require.NoError(t, os.WriteFile(golden, have, 0o644))
-				}
-				want, err := os.ReadFile(golden)
-				require.NoError(t, err)
-				assert.Equal(t, string(want), string(have))
-			})
+			t.Run(name+"/"+kind, func(t *testing.T) { golden(t, object, name, kind+".yaml") })
 		}
 	}
+}
+
+// TestOwnImage: Slurm's programs come from the Slurm image, as a volume or by a copy.
+func TestOwnImage(t *testing.T) {
+	for name, volumes := range map[string]bool{"mounted": true, "copied": false} {
+		t.Run(name, func(t *testing.T) {
+			c := small()
+			c.ImageVolumes = volumes
+			set := &c.Object.Spec.NodeSets[0]
+			set.Image = "docker.io/library/python:3-slim"
+			golden(t, SlurmdPod(c, *set, 0), "own-image", name+".yaml")
+		})
+	}
+}
+
+func golden(t *testing.T, object any, path ...string) {
+	t.Helper()
+	have, err := yaml.Marshal(object)
+	require.NoError(t, err)
+	file := filepath.Join(append([]string{"testdata"}, path...)...)
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, have, 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(have))
 }
 
 // Two clusters never share a key, and no key is guessable from another.

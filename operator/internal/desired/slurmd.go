@@ -20,10 +20,9 @@ import (
 // SlurmdPod is a node: slurmd, with munged beside it unless it needs none.
 func SlurmdPod(c Cluster, set v1alpha1.NodeSet, index int) *corev1ac.PodApplyConfiguration {
 	node := NodeName(set.Name, index)
-	annotations := map[string]string{
-		"kubectl.kubernetes.io/default-container": contract.ContainerSlurmd,
-		contract.AnnotationTemplateHash:           TemplateHash(c, set),
-	}
+	annotations := bundleAnnotations(set)
+	annotations["kubectl.kubernetes.io/default-container"] = contract.ContainerSlurmd
+	annotations[contract.AnnotationTemplateHash] = TemplateHash(c, set)
 	if list := names(gresOf(set)); len(list) > 0 {
 		annotations[contract.AnnotationGres] = strings.Join(list, ",")
 	}
@@ -63,6 +62,9 @@ func slurmdPodSpec(c Cluster, set v1alpha1.NodeSet) *corev1ac.PodSpecApplyConfig
 		WithTerminationGracePeriodSeconds(grace(set)).
 		WithContainers(slurmd(c, set)).
 		WithVolumes(diskVolume("spool"), tmpVolume(set.Resources.Tmp))
+	if set.Image != "" {
+		addBundle(c, spec)
+	}
 	if c.ownAuth() {
 		spec.WithVolumes(keysVolume(c, contract.KeySlurm)) // jobs can read this one, and are to read no other
 	} else {
@@ -112,7 +114,7 @@ func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfigurati
 		corev1.ResourceMemory: set.Resources.Memory,
 	}
 	addDevices(limits, set)
-	ac := container(c, c.nodeImage(), contract.ContainerSlurmd, append(slurmdArgs(set), sackKey(c)...)...).
+	ac := slurmdContainer(c, set, append(slurmdArgs(set), sackKey(c)...)).
 		WithWorkingDir(contract.HomeDir).
 		WithPorts(corev1ac.ContainerPort().WithName("slurmd").WithContainerPort(contract.PortSlurmd)).
 		WithEnv(
@@ -122,7 +124,7 @@ func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfigurati
 		WithEnv(userEnv(set.Template)...).
 		WithResources(corev1ac.ResourceRequirements().WithLimits(limits).WithRequests(requests(set.Resources, limits))).
 		WithLifecycle(corev1ac.Lifecycle().WithPreStop(corev1ac.LifecycleHandler().WithExec(
-			corev1ac.ExecAction().WithCommand(shimProgram, "drain")))).
+			corev1ac.ExecAction().WithCommand(shimOf(set), "drain")))).
 		WithVolumeMounts(mainMounts(c)...).
 		WithVolumeMounts(mount("spool", contract.SpoolDir))
 	if c.ownAuth() {

@@ -36,9 +36,6 @@ func owned(c Cluster, address string) []parameter {
 		{"SrunPortRange", fmt.Sprintf("%d-%d", contract.PortSrunFirst, contract.PortSrunLast)},
 		{"AuthAltTypes", "auth/jwt"},
 		{"AuthAltParameters", "jwt_key=" + contract.JWTKeyPath},
-		// A job whose node was lost is requeued, and then waits until its credential has expired: 120 s by
-		// default.
-		{"AuthInfo", "cred_expire=10"},
 		{"StateSaveLocation", contract.StateDir + "/state"},
 		{"SlurmdSpoolDir", contract.SpoolDir + "/%n"},
 		{"SlurmctldPidFile", contract.RunDir + "/slurmctld.pid"},
@@ -55,10 +52,13 @@ func owned(c Cluster, address string) []parameter {
 
 // authentication is how daemons and clients know each other. What signs the credentials of jobs goes with it.
 func authentication(c Cluster) []parameter {
+	// A job whose node was lost is requeued, and then waits until its credential has expired: 120 s by default.
+	const expire = "cred_expire=10"
 	if c.OwnAuth {
-		return []parameter{{"AuthType", "auth/slurm"}, {"CredType", "cred/slurm"}}
+		return []parameter{{"AuthType", "auth/slurm"}, {"CredType", "cred/slurm"}, {"AuthInfo", expire}}
 	}
-	return []parameter{{"AuthType", "auth/munge"}}
+	// The images of users have no link to munged's socket where libmunge looks for it.
+	return []parameter{{"AuthType", "auth/munge"}, {"AuthInfo", expire + ",socket=" + contract.MungeSocket}}
 }
 
 // powerSaving lets Slurm's scheduler power nodes up. When to power them down, the operator decides for each node set, so

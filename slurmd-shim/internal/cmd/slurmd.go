@@ -18,21 +18,22 @@ import (
 func (a *app) slurmd() *cobra.Command {
 	var o nodeconf.Options
 	var sack launch.Sack
-	var cloud bool
+	var cloud, bundled bool
 	c := &cobra.Command{
 		Use:   "slurmd [flags] [-- slurmd arguments]",
 		Short: "Tell slurmd what this container may use, wait for slurmctld and become slurmd",
 		Long: "Reads CPU quota, cpuset and memory limit and the machine's shape, and registers a dynamic node with them.\n" +
 			"Reads " + contract.EnvController + " (host:port of slurmctld) and " + contract.EnvNodeFeatures + " (comma-separated).",
-		RunE: a.daemon(func(c *cobra.Command, extra []string) error { return a.runSlurmd(c, o, sack, cloud, extra) }),
+		RunE: a.daemon(func(c *cobra.Command, extra []string) error { return a.runSlurmd(c, o, sack, cloud, bundled, extra) }),
 	}
 	nodeFlags(c, &o)
 	sackFlag(c, &sack)
 	c.Flags().BoolVar(&cloud, "cloud", false, "Slurm knows the node already and powers it up")
+	c.Flags().BoolVar(&bundled, "bundled", false, "this image is a user's own: Slurm is in "+contract.BundleDir)
 	return c
 }
 
-func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, sack launch.Sack, cloud bool, extra []string) error {
+func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, sack launch.Sack, cloud, bundled bool, extra []string) error {
 	found, err := look(limits.Options{Root: "/"}, o)
 	if err != nil {
 		return err
@@ -43,6 +44,14 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, sack launch.Sack, 
 	}
 	s := slurmdOf(host, found.Node)
 	s.Extra, s.Cloud = extra, cloud
+	var inNodeConf []string
+	if bundled {
+		arguments, err := launch.Bundled(os.Environ(), contract.TaskProlog, sack)
+		if err != nil {
+			return unusable(err)
+		}
+		s.Extra, inNodeConf = append(arguments, extra...), []string{"TaskProlog=" + contract.TaskProlog}
+	}
 	argv, err := s.Args()
 	if err != nil {
 		return err
@@ -52,7 +61,7 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, sack launch.Sack, 
 	if err := launch.Spool(spool); err != nil {
 		return err
 	}
-	if err := launch.NodeConf(contract.NodeConf, o.Bind); err != nil {
+	if err := launch.NodeConf(contract.NodeConf, o.Bind, inNodeConf...); err != nil {
 		return err
 	}
 	if err := launch.GresConf(contract.GresConf, found.Node.GresConf); err != nil {

@@ -104,10 +104,13 @@ func Spool(dir string) error {
 // NodeConf writes what slurm.conf includes in this pod only. Task plugins are the whole cluster's in slurm.conf,
 // but a node whose CPUs are its own binds tasks and one that shares them must not. A node that binds has CPUs
 // set aside that it may not use, on which slurmd would try to run itself without SlurmdOffSpec.
-func NodeConf(path string, bind bool) error {
+func NodeConf(path string, bind bool, more ...string) error {
 	content := "TaskPlugin=task/none\n"
 	if bind {
 		content = "TaskPlugin=task/affinity\nTaskPluginParam=Cores,SlurmdOffSpec\n"
+	}
+	for _, line := range more {
+		content += line + "\n"
 	}
 	return WriteFile(path, []byte(content), 0o644)
 }

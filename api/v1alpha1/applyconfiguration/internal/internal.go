@@ -245,6 +245,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: nodeCPU
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: nodeImages
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: nodeMemory
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
@@ -357,6 +363,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.Feature
           elementRelationship: associative
+    - name: image
+      type:
+        scalar: string
     - name: maxUnavailable
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString

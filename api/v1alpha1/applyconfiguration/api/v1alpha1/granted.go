@@ -32,6 +32,8 @@ type GrantedApplyConfiguration struct {
 	IdleTimeout *v1.Duration `json:"idleTimeout,omitempty"`
 	// image of the cluster.
 	Image *string `json:"image,omitempty"`
+	// nodeImages are those that node sets have of their own.
+	NodeImages []string `json:"nodeImages,omitempty"`
 	// configKeys of the cluster.
 	ConfigKeys []string `json:"configKeys,omitempty"`
 }
@@ -111,6 +113,16 @@ func (b *GrantedApplyConfiguration) WithIdleTimeout(value v1.Duration) *GrantedA
 // If called multiple times, the Image field is set to the value of the last call.
 func (b *GrantedApplyConfiguration) WithImage(value string) *GrantedApplyConfiguration {
 	b.Image = &value
+	return b
+}
+
+// WithNodeImages adds the given value to the NodeImages field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the NodeImages field.
+func (b *GrantedApplyConfiguration) WithNodeImages(values ...string) *GrantedApplyConfiguration {
+	for i := range values {
+		b.NodeImages = append(b.NodeImages, values[i])
+	}
 	return b
 }
 

@@ -17,6 +17,9 @@ import (
 type NodeSetApplyConfiguration struct {
 	// name of the set. Its nodes are <name>-0, <name>-1, ...
 	Name *string `json:"name,omitempty"`
+	// image that the jobs of these nodes see: any image for Linux with a shell (/bin/sh), which needs nothing of Slurm. Slurm's
+	// programs come from spec.image, and are mounted beside. Default: spec.image.
+	Image *string `json:"image,omitempty"`
 	// replicas is how many nodes are wanted. Default: 1, or what autoscale decides.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// autoscale lets Slurm's scheduler decide how many nodes there are, by the jobs that wait. It takes the place of
@@ -64,6 +67,14 @@ func NodeSet() *NodeSetApplyConfiguration {
 // If called multiple times, the Name field is set to the value of the last call.
 func (b *NodeSetApplyConfiguration) WithName(value string) *NodeSetApplyConfiguration {
 	b.Name = &value
+	return b
+}
+
+// WithImage sets the Image field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Image field is set to the value of the last call.
+func (b *NodeSetApplyConfiguration) WithImage(value string) *NodeSetApplyConfiguration {
+	b.Image = &value
 	return b
 }
 

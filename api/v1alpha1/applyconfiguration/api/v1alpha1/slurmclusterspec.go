@@ -17,7 +17,7 @@ type SlurmClusterSpecApplyConfiguration struct {
 	// className is the SlurmClusterClass, which decides what the cluster may have and has where this spec says nothing.
 	// Default: the default class, if there is one.
 	ClassName *string `json:"className,omitempty"`
-	// image is the Slurm image of every pod. Default: the image that the operator was installed with.
+	// image is the Slurm image of every pod, or of Slurm's programs where a node set has an image of its own. Default: the image that the operator was installed with.
 	Image *string `json:"image,omitempty"`
 	// imagePullPolicy is the Kubernetes pull policy of image.
 	ImagePullPolicy *v1.PullPolicy `json:"imagePullPolicy,omitempty"`
