@@ -5,10 +5,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/slurmcluster/slurmcluster/e2e/bench/program"
 )
@@ -25,7 +25,7 @@ func main() {
 	o := options{}
 	flag.IntVar(&o.runs, "runs", leastRuns, "how often each is measured")
 	flag.StringVar(&o.image, "image", program.SlurmImage(), "Slurm image; default: the first of SLURM_IMAGES")
-	flag.StringVar(&o.only, "only", "", "letters of the ways to measure, and nothing else; default: everything")
+	flag.StringVar(&o.only, "only", "", "letters of the ways to measure, and M for the memory of an idle cluster, and nothing else; default: everything")
 	flag.Parse()
 	program.Main("bench", func(ctx context.Context) error { return run(ctx, o) })
 }
@@ -38,8 +38,12 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err = b.measure(ctx, o.runs); err == nil && o.only == "" {
-		err = errors.Join(b.scaleOften(ctx, os.Stdout), b.memory(ctx, os.Stdout))
+	err = b.measure(ctx, o.runs)
+	if err == nil && o.only == "" {
+		err = b.scaleOften(ctx, os.Stdout)
+	}
+	if err == nil && (o.only == "" || strings.Contains(o.only, "M")) {
+		err = b.memory(ctx, os.Stdout)
 	}
 	if removeErr := b.remove(context.WithoutCancel(ctx)); err == nil {
 		err = removeErr
