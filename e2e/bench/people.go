@@ -157,9 +157,9 @@ func (b *bench) deleteBarePods(ctx context.Context) error {
 	return b.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(b.namespace))
 }
 
-// processMemory prints two sums in KiB for all processes but itself: what each keeps resident, and that with each page divided
-// among those who share it.
-const processMemory = `for p in /proc/[0-9]*; do [ $p = /proc/$$ ] || cat $p/smaps_rollup; done | sed -n 's/^\([RP]ss\): *\([0-9]*\) kB/\1 \2/p'`
+// processMemory prints two sums in KiB for all processes but its own: what each keeps resident, and that with each page divided
+// among those who share it. The list is made before it starts more of them.
+const processMemory = `set -- /proc/[0-9]*; for p; do [ $p = /proc/$$ ] || cat $p/smaps_rollup; done | sed -n 's/^\([RP]ss\): *\([0-9]*\) kB/\1 \2/p'`
 
 // memory measures what an idle cluster with one node keeps resident. No other cluster may be there: it would share pages.
 func (b *bench) memory(ctx context.Context, out io.Writer) error {
