@@ -18,6 +18,7 @@ import (
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/cmd"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/exit"
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/pbs"
 )
 
 // version is set by the linker: -X main.version=...
@@ -29,7 +30,7 @@ func main() {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	slog.SetDefault(log)
 	if launch.SlurmdProgram.Started(os.Args) {
-		fail(launch.SlurmdProgram.Again(os.Args))
+		fail("slurmd-shim", launch.SlurmdProgram.Again(os.Args))
 	}
 	for link, command := range cmd.Links {
 		if filepath.Base(os.Args[0]) == filepath.Base(link) {
@@ -38,14 +39,20 @@ func main() {
 	}
 	launch.FindBundle()
 	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	err := cmd.New(version, log, lastWords(log)).ExecuteContext(ctx)
-	if err != nil {
-		fail(err)
+	name := "slurmd-shim"
+	root := pbs.Command(filepath.Base(os.Args[0]))
+	if root != nil {
+		name = root.Name()
+	} else {
+		root = cmd.New(version, log, lastWords(log))
+	}
+	if err := root.ExecuteContext(ctx); err != nil {
+		fail(name, err)
 	}
 }
 
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, "slurmd-shim:", err)
+func fail(name string, err error) {
+	fmt.Fprintln(os.Stderr, name+":", err)
 	os.Exit(exit.Code(err))
 }
 

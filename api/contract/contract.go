@@ -275,6 +275,8 @@ const (
 	FileSlurmConf      = "slurm.conf"
 	FileSlurmConfLocal = "slurm-local.conf"
 	FileCgroupConf     = "cgroup.conf"
+	FilePlugstackConf  = "plugstack.conf"
+	FileJobSubmit      = "job_submit.lua"
 	// FileGresConf is there in clusters with generic resources only.
 	FileGresConf = "gres.conf"
 )

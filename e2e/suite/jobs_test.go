@@ -27,6 +27,7 @@ func TestJobs(t *testing.T) {
 		c.Run("scontrol", "ping")
 		for name, test := range map[string]func(*harness.Cluster){
 			"batch from disk": batchFromDisk, "batch from standard input": batchFromInput, "two nodes": twoNodes,
+			"environment": environment,
 		} {
 			e.Run(name, func(t *testing.T) { test(e.Sub(t).Cluster("demo")) })
 		}
@@ -52,6 +53,15 @@ func batchFromInput(c *harness.Cluster) {
 	require.Contains(c, c.Kubectl("slurmcluster", "logs", "demo", id, "--follow"), "hello from cpu-")
 	c.AwaitJob(id, "COMPLETED")
 	require.Equal(c, "piped", c.JobField(id, "JobName"))
+}
+
+// environment: a job that takes only a part of the submitter's environment gets a login's, which slurmd could find out as root only.
+func environment(c *harness.Cluster) {
+	for option, want := range map[string]string{"--export=ALL,A=1": "1 here", "--export=A=1": "1 ", "--export=NONE": " ", "--get-user-env": " here"} {
+		id := c.Run("env", "B=here", "sbatch", "--parsable", option, "--output=/tmp/env-%j", "--wrap", `set -eu; echo "${A:-} ${B:-}"; echo "$HOME $USER"; env | grep -c ^PATH=`)
+		c.AwaitJob(id, "COMPLETED")
+		require.Equal(c, want+"\n/home/user user\n1", c.RunOn(node(c, id), "cat", "/tmp/env-"+id), option)
+	}
 }
 
 // submitted reads the id from what sbatch says.

@@ -30,33 +30,18 @@ func TestTutorial(t *testing.T) {
 	e := harness.New(t)
 	tenant(e)
 	work := t.TempDir()
-	kubeconfig := accountKubeconfig(e, "tenant", work)
+	environment := append(os.Environ(), "KUBECONFIG="+accountKubeconfig(e, "tenant", work))
 	text, err := os.ReadFile("../../docs/tutorial.md")
 	require.NoError(t, err)
 	steps := consoleSteps(string(text))
 	require.Greater(t, len(steps), 15)
 	for _, step := range steps {
-		ctx, cancel := context.WithTimeout(e.Ctx, 2*time.Minute)
-		command := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", step.command)
-		command.Dir, command.Env = work, append(os.Environ(), "KUBECONFIG="+kubeconfig)
-		check := func() error {
-			again := exec.CommandContext(ctx, command.Args[0], command.Args[1:]...)
-			again.Dir, again.Env = command.Dir, command.Env
-			out, err := again.Output()
-			if err != nil {
-				return fmt.Errorf("$ %s\n%s%w: %s", step.command, out, err, stderr(err))
-			}
-			if !step.prints.Match(out) {
-				return fmt.Errorf("$ %s\nprints\n%s\nand not\n%s", step.command, out, step.shown)
-			}
-			return nil
-		}
+		check := func() error { return step.try(e.Ctx, work, environment) }
 		if step.shown == "" && strings.Contains(step.command, "kubectl get") {
 			e.Eventually(harness.Patience, "nothing is left", check)
 		} else {
 			require.NoError(t, check())
 		}
-		cancel()
 	}
 }
 
@@ -91,6 +76,25 @@ func accountKubeconfig(e *harness.Env, account, dir string) string {
 type consoleStep struct {
 	command, shown string
 	prints         *regexp.Regexp
+}
+
+// stepTime is how long a command of a document may take.
+const stepTime = 5 * time.Minute
+
+// try types the command and compares what it prints.
+func (s consoleStep) try(ctx context.Context, dir string, environment []string) error {
+	ctx, cancel := context.WithTimeout(ctx, stepTime)
+	defer cancel()
+	command := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", s.command)
+	command.Dir, command.Env = dir, environment
+	out, err := command.Output()
+	if err != nil {
+		return fmt.Errorf("$ %s\n%s%w: %s", s.command, out, err, stderr(err))
+	}
+	if !s.prints.Match(out) {
+		return fmt.Errorf("$ %s\nprints\n%s\nand not\n%s", s.command, out, s.shown)
+	}
+	return nil
 }
 
 // consoleSteps finds the commands in a document's console blocks: lines after "$ ", gone on with by lines after "> ".

@@ -102,6 +102,7 @@ var joined = []parameter{
 	{"SlurmctldParameters", "enable_configless"},
 	// What nodes include for themselves makes their configurations differ; slurmctld would complain of each.
 	{"DebugFlags", "NO_CONF_HASH"},
+	{"JobSubmitPlugins", "lua"},
 }
 
 // defaultsOf are the defaults of a cluster.

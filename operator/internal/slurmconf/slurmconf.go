@@ -4,6 +4,7 @@
 package slurmconf
 
 import (
+	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,8 +56,8 @@ type Partition struct {
 	State        string
 }
 
-// Render makes the files by name: slurm.conf as slurmctld serves it, slurm.conf for clients in slurmctld's own pod, cgroup.conf
-// and, where nodes have devices, gres.conf. It fails with a sentence when something cannot be written safely.
+// Render makes the files by name: slurm.conf as slurmctld serves it, slurm.conf for clients in slurmctld's own pod, cgroup.conf,
+// plugstack.conf, job_submit.lua and, where nodes have devices, gres.conf. It fails with a sentence when something cannot be written safely.
 func Render(c Cluster) (map[string]string, error) {
 	if err := Validate(c.Config); err != nil {
 		return nil, err
@@ -77,6 +78,8 @@ func Render(c Cluster) (map[string]string, error) {
 		contract.FileSlurmConf:      served,
 		contract.FileSlurmConfLocal: local,
 		contract.FileCgroupConf:     cgroupConf,
+		contract.FilePlugstackConf:  plugstackConf,
+		contract.FileJobSubmit:      jobSubmit,
 	}
 	if len(c.GresTypes) > 0 {
 		files[contract.FileGresConf] = gresConf
@@ -86,6 +89,15 @@ func Render(c Cluster) (map[string]string, error) {
 
 // cgroupConf: pods have no writable cgroups, and the kernel already confines each of them.
 const cgroupConf = header + "CgroupPlugin=disabled\n"
+
+// plugstackConf: sbatch understands #PBS lines, and the scripts that have them begin with `cd $PBS_O_WORKDIR`.
+const plugstackConf = header + "optional spank_pbs.so\n"
+
+//go:embed job_submit.lua
+var jobSubmitText string
+
+// jobSubmit is a script that slurmctld calls for each job.
+var jobSubmit = strings.NewReplacer("{{.Home}}", contract.HomeDir, "{{.User}}", contract.UserName).Replace(jobSubmitText)
 
 // gresConf: each node writes down its own devices.
 const gresConf = header + "Include " + contract.GresConf + "\n"
