@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test.sh [unit|e2e|exclusive|chaos|bench]...: unit tests, then API and end-to-end tests on a real Kubernetes; all but chaos
-# and bench if none is named.
+# test.sh [unit|e2e|exclusive|examples|chaos|bench]...: unit tests, then API and end-to-end tests on a real Kubernetes; the first three
+# if none is named.
 . "$(dirname "$0")/lib.sh"
 [ $# -gt 0 ] || set -- unit e2e exclusive
 step "Packages" hack/packages.sh
@@ -43,6 +43,10 @@ for part in "$@"; do
       step "Kill and change things while jobs run" env CHAOS_SEED=7 CHAOS_MINUTES=1 go test -tags e2e -count=1 -timeout 15m -run TestChaos ./e2e/suite
       step "Stop the Kubernetes with exclusive CPUs" "$BIN/localkube" down
       ;;
+    examples)
+      prepare
+      step "All examples, the long ones as well" env EXAMPLES=all go test -tags e2e -count=1 -timeout 30m -v -run TestExamples ./e2e/suite
+      ;;
     chaos)
       prepare
       export CHAOS_SEED=${SEED:-} CHAOS_MINUTES=${MINUTES:-5} CHAOS_CLUSTERS=${CLUSTERS:-1}
@@ -60,7 +64,7 @@ for part in "$@"; do
       fi
       ;;
     *)
-      echo "test.sh: $part is none of unit, e2e, exclusive, chaos, bench" >&2
+      echo "test.sh: $part is none of unit, e2e, exclusive, examples, chaos, bench" >&2
       exit 2
       ;;
   esac

@@ -39,11 +39,17 @@ func (c *Cluster) TryIn(in string, command ...string) (string, error) {
 // RunOn runs a command in a node's pod.
 func (c *Cluster) RunOn(node string, command ...string) string {
 	c.Helper()
+	out, err := c.TryOn(node, command...)
+	require.NoError(c, err)
+	return out
+}
+
+// TryOn is RunOn with an error.
+func (c *Cluster) TryOn(node string, command ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(c.Ctx, commandLimit)
 	defer cancel()
 	out, err := c.Exec(ctx, c.Node(node), nil, command...)
-	require.NoError(c, err)
-	return strings.TrimRight(out, "\n")
+	return strings.TrimRight(out, "\n"), err
 }
 
 // Submit submits a job that runs a line of shell and returns its id.
