@@ -82,10 +82,11 @@ install-plugin: plugin ## build the kubectl plugin and put it into INSTALL_DIR
 	@install $(BIN)/kubectl-slurmcluster $(BIN)/kubectl-create-slurmcluster $(BIN)/kubectl_complete-slurmcluster $(INSTALL_DIR)
 	@echo "installed kubectl-slurmcluster and kubectl-create-slurmcluster in $(INSTALL_DIR)"
 
-.PHONY: chaos
+.PHONY: examples
 examples: ## run the examples, the long ones as well
 	@hack/test.sh examples
 
+.PHONY: chaos
 chaos: ## kill and change things while jobs run, and count what they did: make chaos SEED=7 MINUTES=5 CLUSTERS=1
 	@SEED=$(SEED) MINUTES=$(MINUTES) CLUSTERS=$(CLUSTERS) hack/test.sh chaos
 

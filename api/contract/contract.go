@@ -52,7 +52,7 @@ const AnnotationImage = "slurmcluster.dev/image"
 
 // AnnotationPasswd and AnnotationGroup hold /etc/passwd and /etc/group of a slurmd pod in an image without Slurm.
 const (
-	AnnotationPasswd = "slurmcluster.dev/passwd"
+	AnnotationPasswd = "slurmcluster.dev/passwd" //nolint:gosec // the file has no password in it
 	AnnotationGroup  = "slurmcluster.dev/group"
 )
 

@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"os"
+	"slices"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -50,7 +51,7 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, sack launch.Sack, 
 		if err != nil {
 			return unusable(err)
 		}
-		s.Extra, inNodeConf = append(arguments, extra...), []string{"TaskProlog=" + contract.TaskProlog}
+		s.Extra, inNodeConf = slices.Concat(arguments, extra), []string{"TaskProlog=" + contract.TaskProlog}
 	}
 	argv, err := s.Args()
 	if err != nil {
