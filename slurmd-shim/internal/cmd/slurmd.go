@@ -3,8 +3,8 @@ package cmd
 import (
 	"fmt"
 	"os"
-	"slices"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
