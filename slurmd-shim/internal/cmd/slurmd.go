@@ -16,6 +16,10 @@ import (
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/nodeconf"
 )
 
+// epilog has nothing to do. Without any, slurmd answers the end of a job with its being over already, upon which slurmctld looks for
+// the next job at its next full second only: jobs of a few milliseconds went through at one a second for each CPU.
+const epilog = "/usr/bin/true"
+
 func (a *app) slurmd() *cobra.Command {
 	var o nodeconf.Options
 	var sack launch.Sack
@@ -45,13 +49,14 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, sack launch.Sack, 
 	}
 	s := slurmdOf(host, found.Node)
 	s.Extra, s.Cloud = extra, cloud
-	var inNodeConf []string
+	inNodeConf := []string{"Epilog=" + epilog}
 	if bundled {
 		arguments, err := launch.Bundled(os.Environ(), contract.TaskProlog, sack)
 		if err != nil {
 			return unusable(err)
 		}
-		s.Extra, inNodeConf = slices.Concat(arguments, extra), []string{"TaskProlog=" + contract.TaskProlog}
+		s.Extra = slices.Concat(arguments, extra)
+		inNodeConf = []string{"Epilog=" + contract.BundlePrograms + "/" + filepath.Base(epilog), "TaskProlog=" + contract.TaskProlog}
 	}
 	argv, err := s.Args()
 	if err != nil {
