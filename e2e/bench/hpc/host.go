@@ -37,6 +37,11 @@ type host struct {
 	daemons   []*exec.Cmd
 }
 
+// threads are those with which slurmctld answers requests: as many as in a pod of this machine.
+var threads = min(max(2*runtime.NumCPU(), 4), 16)
+
+func (h *host) nodes() int { return 1 }
+
 func (h *host) start(ctx context.Context) error {
 	for _, step := range []struct {
 		what string
@@ -81,9 +86,12 @@ func (h *host) configure(context.Context) error {
 		return err
 	}
 	var conf strings.Builder
-	if err := confTemplate.Execute(&conf, map[string]any{"Host": name, "CPUs": runtime.NumCPU(), "Contract": map[string]string{
-		"State": contract.StateDir, "Spool": contract.SpoolDir, "Run": contract.RunDir,
-	}}); err != nil {
+	if err := confTemplate.Execute(&conf, map[string]any{
+		"Host": name, "CPUs": ranks, "Memory": ranks * memoryOfCPU, "MemoryOfCPU": memoryOfCPU, "Threads": threads,
+		"Contract": map[string]string{
+			"State": contract.StateDir, "Spool": contract.SpoolDir, "Run": contract.RunDir, "Munge": contract.MungeSocket,
+		},
+	}); err != nil {
 		return err
 	}
 	for path, content := range map[string][]byte{
@@ -127,7 +135,7 @@ func (h *host) launch(ctx context.Context) error {
 	}
 	var err error
 	errWait := wait.PollUntilContextTimeout(ctx, time.Second/4, startTime, true, func(ctx context.Context) (bool, error) {
-		_, err = h.run(ctx, "true")
+		_, err = h.run(ctx, "srun", "true")
 		return err == nil, nil
 	})
 	if errWait != nil {
@@ -139,19 +147,19 @@ func (h *host) launch(ctx context.Context) error {
 // command is a command as the user, in the image's files.
 func (h *host) command(ctx context.Context, argv ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "/usr/bin/env", argv...)
-	c.Dir, c.Env = "/", []string{"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}
+	c.Dir, c.Env = "/", []string{"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/home/" + contract.UserName, "USER=" + contract.UserName}
 	c.SysProcAttr = &syscall.SysProcAttr{
 		Chroot: h.root, Credential: &syscall.Credential{Uid: contract.UserID, Gid: contract.GroupID}, Pdeathsig: syscall.SIGTERM,
 	}
 	return c
 }
 
-func (h *host) run(ctx context.Context, line string) (string, error) {
+func (h *host) run(ctx context.Context, command ...string) (string, error) {
 	var out, said strings.Builder
-	c := h.command(ctx, append(srun(), line)...)
+	c := h.command(ctx, command...)
 	c.Stdout, c.Stderr = &out, &said
 	if err := c.Run(); err != nil {
-		return "", fmt.Errorf("srun: %w: %s", err, said.String())
+		return "", fmt.Errorf("%s on the host: %w: %s", command[0], err, said.String())
 	}
 	return out.String(), nil
 }
@@ -171,5 +179,6 @@ func (h *host) stop(ctx context.Context) error {
 		_, err := kube.Local(ctx, nil, "buildah", "rm", h.container)
 		errs = errors.Join(errs, err)
 	}
+	*h = host{image: h.image}
 	return errs
 }

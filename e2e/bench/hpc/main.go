@@ -1,113 +1,100 @@
-// Command hpc measures the HPC Challenge benchmarks as a job of Slurm in a pod that has all of a machine's CPUs, beside the
-// same job of the same Slurm on the machine itself: same programs, same two ranks on the same cores. Figures of
-// machines differ; the ratio says what the pod costs.
+// Command hpc measures what parallel programs and Slurm itself lose in pods: the HPC Challenge benchmarks, the latency of
+// all-reduce, the launch of jobs and their throughput, for Slurm on the machine itself, in one pod, and in two pods of half the
+// size, and the same in gVisor where the Kubernetes has it. Same image, same two ranks on the same CPUs, launched by the same
+// srun. Figures of machines differ; the ratios say what pods cost.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"math"
+	"math/rand/v2"
 	"os"
-	"slices"
-	"text/tabwriter"
+	"time"
 
 	"github.com/slurmcluster/slurmcluster/e2e/bench/program"
 )
 
-// usualRuns is how many pairs of runs medians are made from. Runs of the same side differ by 10 % and more on a machine that
-// others use too.
-const usualRuns = 11
+const (
+	// leastRuns is how many runs a median is made from at least.
+	leastRuns = 5
+	// usualRuns: runs of the same place differ by 10 % and more on a machine that others use too.
+	usualRuns = 11
+	// usualSize takes about a second for each of HPL's five tries.
+	usualSize = 5000
+)
 
-// place is somewhere a job runs.
-type place interface {
-	// start makes a Slurm with one node.
-	start(context.Context) error
-	// run runs a line of shell as a job with all CPUs and returns its output.
-	run(ctx context.Context, line string) (string, error)
-	stop(context.Context) error
+type options struct {
+	image, slurmImage, userImage string
+	cpuRequest                   string
+	plot                         string
+	runs, size, jobs             int
+	seed                         uint64
 }
 
 func main() {
-	runs := flag.Int("runs", usualRuns, "how often each is measured")
-	image := flag.String("image", "localhost/slurmcluster/hpc:trixie", "Slurm image with hpcc, in buildah's storage and on the Kubernetes in use")
+	o := options{}
+	flag.StringVar(&o.image, "image", "localhost/slurmcluster/hpc:trixie", "Slurm image with hpcc, in buildah's storage and on the Kubernetes in use")
+	flag.StringVar(&o.slurmImage, "slurm-image", program.SlurmImage(), "Slurm image whose first job is timed; default: the first of SLURM_IMAGES")
+	flag.StringVar(&o.userImage, "user-image", "localhost/slurmcluster/user:trixie", "image without Slurm whose first job is timed")
+	flag.StringVar(&o.cpuRequest, "cpu-request", "", "CPUs that Kubernetes sets aside for a pod, where others' pods leave no room for all; default: all")
+	flag.StringVar(&o.plot, "plot", "bench-hpc.svg", "file for the plot")
+	flag.IntVar(&o.runs, "runs", usualRuns, fmt.Sprintf("how often each is measured; fewer than %d are for trying", leastRuns))
+	flag.IntVar(&o.size, "size", usualSize, "rows of HPL's matrix")
+	flag.IntVar(&o.jobs, "jobs", 1000, "tasks of the job array")
+	flag.Uint64Var(&o.seed, "seed", rand.Uint64(), "of the order in which places are measured; default: another each time") //nolint:gosec // no secret
 	flag.Parse()
-	program.Main("bench/hpc", func(ctx context.Context) error { return measure(ctx, *image, *runs, os.Stdout) })
+	program.Main("bench/hpc", func(ctx context.Context) error { return run(ctx, o) })
 }
 
-func measure(ctx context.Context, image string, runs int, out io.Writer) (err error) {
-	names := []string{"host", "pod"}
-	places := map[string]place{"host": &host{image: image}, "pod": &pod{image: image}}
-	results := map[string][]result{}
-	for name, p := range places {
-		if err := p.start(ctx); err != nil {
-			return fmt.Errorf("starting Slurm in the %s: %w", name, err)
-		}
-		defer func() {
-			if errStop := p.stop(context.WithoutCancel(ctx)); err == nil && errStop != nil {
-				err = fmt.Errorf("stopping Slurm in the %s: %w", name, errStop)
-			}
-		}()
+func run(ctx context.Context, o options) (err error) {
+	if o.runs < 1 {
+		return fmt.Errorf("--runs is %d; it must be at least 1", o.runs)
 	}
+	var undo program.Undo
+	defer func() { err = errors.Join(err, undo.All(context.WithoutCancel(ctx))) }()
+	visits, err := all(ctx, o, &undo)
+	if err != nil {
+		return err
+	}
+	measured, err := measure(ctx, visits, o.runs, o.seed)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%s, medians of %d runs, in random order (--seed=%d)\n", time.Now().Format(time.DateOnly), o.runs, o.seed)
+	if err := print(os.Stdout, measured); err != nil {
+		return err
+	}
+	return drawTo(o.plot, measured)
+}
+
+// figures are what one run of a place showed, by the row of the tables.
+type figures map[string]float64
+
+// visit is one place, measured from nothing to nothing.
+type visit struct {
+	name string
+	run  func(context.Context) (figures, error)
+}
+
+// measure visits all places again and again, each time in another order, so that none is always the first, or always after the
+// same.
+func measure(ctx context.Context, visits []visit, runs int, seed uint64) (results, error) {
+	measured := results{}
+	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // to be repeated, not to be secret
+	program.Progress("the order is that of --seed=%d", seed)
 	for round := range runs {
-		slices.Reverse(names) // so that none is always the first
-		for _, name := range names {
-			text, err := places[name].run(ctx, script())
+		for _, i := range dice.Perm(len(visits)) {
+			v := visits[i]
+			start := time.Now()
+			f, err := v.run(ctx)
 			if err != nil {
-				return fmt.Errorf("running hpcc in the %s: %w", name, err)
+				return nil, fmt.Errorf("%s: %w", v.name, err)
 			}
-			r, err := parse(text)
-			if err != nil {
-				return fmt.Errorf("hpcc in the %s: %w", name, err)
-			}
-			results[name] = append(results[name], r)
-			fmt.Fprintf(os.Stderr, "run %d of %d: hpcc in the %-4s HPL %.1f Gflop/s\n", round+1, runs, name, r["HPL_Tflops"]*1000)
+			measured[v.name] = append(measured[v.name], f)
+			program.Progress("run %d of %d: %-14s %3.0f s", round+1, runs, v.name, time.Since(start).Seconds())
 		}
 	}
-	return print(out, results)
-}
-
-// print writes a table of medians.
-func print(out io.Writer, results map[string][]result) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "hpcc, two ranks\thost\tspread\tpod\tspread\tpod/host\tby chance\tat least")
-	for _, k := range kernels {
-		onHost, inPod := values(results["host"], k), values(results["pod"], k)
-		pairs := ratios(results["pod"], results["host"], k)
-		low, high := between(pairs)
-		least := ""
-		if k.bar > 0 {
-			least = fmt.Sprintf("%.2f", k.bar)
-		}
-		fmt.Fprintf(table, "%s\t%.2f %s\t%.1f %%\t%.2f %s\t%.1f %%\t%.3f\t%.3f-%.3f\t%s\n", k.title,
-			median(onHost), k.unit, spread(onHost), median(inPod), k.unit, spread(inPod), median(pairs), low, high, least)
-	}
-	return table.Flush()
-}
-
-// ratios are those of the pairs of runs, sorted. A shared machine is faster at one time and slower at another; two runs
-// one after the other see the same of that.
-func ratios(over, under []result, k kernel) []float64 {
-	list := make([]float64, len(over))
-	for i := range over {
-		list[i] = over[i][k.name] / under[i][k.name]
-	}
-	slices.Sort(list)
-	return list
-}
-
-// between are the values between which the median of all possible ones is with a probability of 95 %, as the sign test
-// tells it from some of them.
-func between(sorted []float64) (low, high float64) {
-	n := float64(len(sorted))
-	at := max(0, int(n/2-0.98*math.Sqrt(n)))
-	return sorted[at], sorted[len(sorted)-1-at]
-}
-
-func median(sorted []float64) float64 { return sorted[len(sorted)/2] }
-
-// spread is the distance of the extremes, in percent of the median.
-func spread(sorted []float64) float64 {
-	return 100 * (sorted[len(sorted)-1] - sorted[0]) / median(sorted)
+	return measured, nil
 }

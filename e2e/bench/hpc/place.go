@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slurmcluster/slurmcluster/e2e/bench/program"
+	"github.com/slurmcluster/slurmcluster/e2e/suite/kube"
+)
+
+const (
+	// ranks is how many the parallel programs have, each with a CPU of its own.
+	ranks = 2
+	// visitLimit bounds a visit, so that one that never ends says so.
+	visitLimit = 15 * time.Minute
+	// gvisor is the RuntimeClass by which a Kubernetes has gVisor.
+	gvisor = "gvisor"
+)
+
+// The places, as the tables name them.
+const (
+	onHost       = "host"
+	inPod        = "pod"
+	inPods       = "pods"
+	inGvisor     = "gvisor"
+	inGvisorPods = "gvisor pods"
+	ofSlurm      = "Slurm's image"
+	ofUser       = "own image"
+)
+
+// place is somewhere a Slurm with two CPUs runs.
+type place interface {
+	// start makes the Slurm; it can run jobs then.
+	start(context.Context) error
+	// nodes is how many nodes it has.
+	nodes() int
+	// run runs a command where users of the Slurm have their shell and returns its output.
+	run(ctx context.Context, command ...string) (string, error)
+	stop(context.Context) error
+}
+
+// all are the visits there are on the Kubernetes in use.
+func all(ctx context.Context, o options, undo *program.Undo) ([]visit, error) {
+	k, err := kube.Connect()
+	if err != nil {
+		return nil, err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: "bench-", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	if err := k.Create(ctx, namespace); err != nil {
+		return nil, fmt.Errorf("making a namespace: %w", err)
+	}
+	undo.Later(func(ctx context.Context) error { return k.Delete(ctx, namespace) })
+
+	in := func(pods int, runtimeClass string) place {
+		return &cluster{Kube: k, namespace: namespace.Name, image: o.image, count: pods, cpus: ranks / pods, cpuRequest: o.cpuRequest, runtimeClass: runtimeClass}
+	}
+	first := func(image string) func(context.Context) (figures, error) {
+		return firstJob(&cluster{Kube: k, namespace: namespace.Name, image: o.slurmImage, nodeImage: image, count: 1, cpus: 1, cpuRequest: o.cpuRequest})
+	}
+	visits := []visit{
+		{onHost, at(&host{image: o.image}, programs(o.size), launches, array(o.jobs))},
+		{inPod, at(in(1, ""), programs(o.size), launches, array(o.jobs))},
+		{inPods, at(in(2, ""), programs(o.size), launches)},
+		{ofSlurm, first("")},
+		{ofUser, first(o.userImage)},
+	}
+	switch err := k.Get(ctx, client.ObjectKey{Name: gvisor}, &nodev1.RuntimeClass{}); {
+	case apierrors.IsNotFound(err):
+		program.Progress("this Kubernetes has no RuntimeClass %s: nothing is measured in it", gvisor)
+	case err != nil:
+		return nil, fmt.Errorf("looking for the RuntimeClass %s: %w", gvisor, err)
+	default:
+		visits = append(visits,
+			visit{inGvisor, at(in(1, gvisor), programs(o.size), launches)},
+			visit{inGvisorPods, at(in(2, gvisor), programs(o.size), launches)})
+	}
+	return visits, nil
+}
+
+// at visits a place: it is made, what is there to measure is measured, and it is removed.
+func at(p place, parts ...func(context.Context, place) (figures, error)) func(context.Context) (figures, error) {
+	return func(ctx context.Context) (f figures, err error) {
+		defer func() { err = errors.Join(err, p.stop(context.WithoutCancel(ctx))) }()
+		ctx, cancel := context.WithTimeout(ctx, visitLimit)
+		defer cancel()
+		if err := p.start(ctx); err != nil {
+			return nil, fmt.Errorf("starting Slurm: %w", err)
+		}
+		f = figures{}
+		for _, part := range parts {
+			more, err := part(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			for row, value := range more {
+				f[row] = value
+			}
+		}
+		return f, nil
+	}
+}
