@@ -94,6 +94,10 @@ chaos: ## kill and change things while jobs run, and count what they did: make c
 bench: ## measure how fast a cluster comes and what a pod costs a program, as ratios (an hour)
 	@hack/test.sh bench
 
+.PHONY: bench-hpc
+bench-hpc: ## measure HPC Challenge, MPI and Slurm on the host and in pods, as ratios: make bench-hpc RUNS=11 PLOT=bench-hpc.svg
+	@RUNS=$(RUNS) PLOT=$(PLOT) hack/test.sh bench-hpc
+
 .PHONY: clean
 clean: ## stop the local Kubernetes, remove what was built; the build caches stay
 	@if [ -x $(BIN)/localkube ]; then $(BIN)/localkube down; fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test.sh [unit|e2e|exclusive|examples|chaos|bench]...: unit tests, then API and end-to-end tests on a real Kubernetes; the first three
-# if none is named.
+# test.sh [unit|e2e|exclusive|examples|chaos|bench|bench-hpc]...: unit tests, then API and end-to-end tests on a real Kubernetes; the
+# first three if none is named.
 . "$(dirname "$0")/lib.sh"
 [ $# -gt 0 ] || set -- unit e2e exclusive
 step "Packages" hack/packages.sh
@@ -57,14 +57,18 @@ for part in "$@"; do
       step "Benchmarks: how fast clusters and nodes come, what the shim costs" go run ./e2e/bench
       if [ -n "$LOCAL" ]; then
         step "Benchmarks: a machine that an online service shares with Slurm nodes" go run ./e2e/bench/share
-        step "Image: MPI and HPC Challenge" hack/image.sh hpc trixie
-        step "Benchmarks: HPC Challenge in a pod and on the host" go run ./e2e/bench/hpc
         step "Tools: kwok and the operator's program" eval 'go -C tools/kwok build -o "$BIN/kwok" sigs.k8s.io/kwok/cmd/kwok && go build -o "$BIN/operator" ./operator'
         step "Benchmarks: many clusters, and a large one, without machines" go run ./e2e/bench/scale --operator="$BIN/operator" --kwok="$BIN/kwok" --kwok-stages="$(go -C tools/kwok list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage"
       fi
       ;;
+    bench-hpc)
+      prepare
+      [ -n "$LOCAL" ] || { echo "bench-hpc compares pods with the machine that it runs on: it needs the local Kubernetes"; continue; }
+      step "Image: MPI, HPC Challenge and all-reduce" hack/image.sh hpc trixie
+      step "Benchmarks: parallel programs and Slurm itself, on the host and in pods" go run ./e2e/bench/hpc --runs="${RUNS:-11}" --plot="${PLOT:-bench-hpc.svg}"
+      ;;
     *)
-      echo "test.sh: $part is none of unit, e2e, exclusive, examples, chaos, bench" >&2
+      echo "test.sh: $part is none of unit, e2e, exclusive, examples, chaos, bench, bench-hpc" >&2
       exit 2
       ;;
   esac
