@@ -87,7 +87,7 @@ func (h *host) configure(context.Context) error {
 	}
 	var conf strings.Builder
 	if err := confTemplate.Execute(&conf, map[string]any{
-		"Host": name, "CPUs": ranks, "Memory": ranks * memoryOfCPU, "MemoryOfCPU": memoryOfCPU, "Threads": threads,
+		"Host": name, "CPUs": ranks, "Memory": ranks * memoryOfCPU, "MemoryOfCPU": memoryOfCPU, "Threads": threads, "Epilog": epilog,
 		"Contract": map[string]string{
 			"State": contract.StateDir, "Spool": contract.SpoolDir, "Run": contract.RunDir, "Munge": contract.MungeSocket,
 		},

@@ -142,6 +142,8 @@ func TestPrint(t *testing.T) {
 }
 
 func TestDraw(t *testing.T) {
+	require.NoError(t, drawTo("none.svg", results{onHost: {{rowArray: 2}}}), "nothing to draw")
+	require.ErrorContains(t, drawTo("plot.txt", measured(t)), "drawing plot.txt")
 	file := filepath.Join(t.TempDir(), "plot.svg")
 	require.NoError(t, drawTo(file, measured(t)))
 	text, err := os.ReadFile(file)
@@ -149,6 +151,13 @@ func TestDraw(t *testing.T) {
 	require.Contains(t, string(text), "<svg")
 	require.Contains(t, string(text), "STREAM triad")
 	require.Contains(t, string(text), "pods")
+}
+
+// TestPrintPart: what was not measured has no row.
+func TestPrintPart(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, print(&out, results{onHost: {{rowArray: 20}}, inPod: {{rowArray: 19}}}))
+	require.Regexp(t, `^\nSlurm .*\njob array of true .* 0.950 .* at least 0.95\n$`, out.String())
 }
 
 // TestOrder: places come in another order each time, and in the same with the same seed.

@@ -28,7 +28,7 @@ const (
 type options struct {
 	image, slurmImage, userImage string
 	cpuRequest                   string
-	plot                         string
+	plot, only, parts            string
 	runs, size, jobs             int
 	seed                         uint64
 }
@@ -40,6 +40,8 @@ func main() {
 	flag.StringVar(&o.userImage, "user-image", "localhost/slurmcluster/user:trixie", "image without Slurm whose first job is timed")
 	flag.StringVar(&o.cpuRequest, "cpu-request", "", "CPUs that Kubernetes sets aside for a pod, where others' pods leave no room for all; default: all")
 	flag.StringVar(&o.plot, "plot", "bench-hpc.svg", "file for the plot")
+	flag.StringVar(&o.only, "only", "", "names of places, with commas between, to measure and no others; default: all")
+	flag.StringVar(&o.parts, "parts", "programs,launches,array", "what to measure in a place")
 	flag.IntVar(&o.runs, "runs", usualRuns, fmt.Sprintf("how often each is measured; fewer than %d are for trying", leastRuns))
 	flag.IntVar(&o.size, "size", usualSize, "rows of HPL's matrix")
 	flag.IntVar(&o.jobs, "jobs", 1000, "tasks of the job array")

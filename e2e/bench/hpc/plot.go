@@ -1,30 +1,36 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"image/color"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/slurmcluster/slurmcluster/e2e/bench/program"
 )
 
 const (
-	plotWidth, plotHeight = 30 * vg.Centimeter, 12 * vg.Centimeter
+	plotWidth, plotHeight = 32 * vg.Centimeter, 13 * vg.Centimeter
+	padding               = 3 * vg.Millimeter
 	// apart is the distance of the places of one kernel, of 1 between kernels.
 	apart = 0.12
 )
 
-// drawTo writes the plot: kernels over those on the host, and the latency of all-reduce.
+// drawTo writes the plot: kernels over those on the host, and the latency of all-reduce. The file's name says the format.
 func drawTo(file string, r results) error {
-	kernels, err := kernelPlot(r)
+	if len(r.values(onHost, kernels[0].title)) == 0 {
+		program.Progress("there is nothing to draw: the parallel programs were not measured on the host")
+		return nil
+	}
+	ratios, err := kernelPlot(r)
 	if err != nil {
 		return fmt.Errorf("drawing kernels: %w", err)
 	}
@@ -32,24 +38,28 @@ func drawTo(file string, r results) error {
 	if err != nil {
 		return fmt.Errorf("drawing latencies: %w", err)
 	}
-	picture := vgsvg.New(plotWidth, plotHeight)
-	tiles := draw.Tiles{Rows: 1, Cols: 2, PadX: vg.Centimeter, PadTop: vg.Millimeter, PadBottom: vg.Millimeter, PadLeft: vg.Millimeter, PadRight: vg.Millimeter}
-	for i, canvas := range plot.Align([][]*plot.Plot{{kernels, latency}}, tiles, draw.New(picture))[0] {
-		[]*plot.Plot{kernels, latency}[i].Draw(canvas)
+	picture, err := draw.NewFormattedCanvas(plotWidth, plotHeight, strings.TrimPrefix(filepath.Ext(file), "."))
+	if err != nil {
+		return fmt.Errorf("drawing %s: %w", file, err)
+	}
+	tiles := draw.Tiles{Rows: 1, Cols: 2, PadX: vg.Centimeter, PadTop: padding, PadBottom: padding, PadLeft: padding, PadRight: padding}
+	plots := []*plot.Plot{ratios, latency}
+	for i, canvas := range plot.Align([][]*plot.Plot{plots}, tiles, draw.New(picture))[0] {
+		plots[i].Draw(canvas)
 	}
 	out, err := os.Create(file)
 	if err != nil {
 		return fmt.Errorf("writing the plot: %w", err)
 	}
-	defer out.Close()
-	if _, err := picture.WriteTo(out); err != nil {
+	_, err = picture.WriteTo(out)
+	if err := errors.Join(err, out.Close()); err != nil {
 		return fmt.Errorf("writing the plot: %w", err)
 	}
 	if full, err := filepath.Abs(file); err == nil {
 		file = full
 	}
 	program.Progress("the plot is %s", file)
-	return out.Close()
+	return nil
 }
 
 // whiskers are medians with their least and most.
@@ -89,7 +99,7 @@ func (w *whiskers) addTo(p *plot.Plot, place int, name string, joined bool) erro
 func kernelPlot(r results) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.Y.Label.Text = "HPC Challenge, two ranks", "over the host's: median, least and most"
-	p.Legend.Top, p.Y.Min = true, 0
+	p.Legend.Top = true
 	var names []string
 	for _, k := range kernels {
 		names = append(names, k.title)

@@ -59,7 +59,7 @@ func allReduce(bytes int) string {
 }
 
 // programs runs the parallel programs, each as a job.
-func programs(size int) func(context.Context, place) (figures, error) {
+func programs(size int) part {
 	return func(ctx context.Context, p place) (figures, error) {
 		script, err := hpcc(size)
 		if err != nil {

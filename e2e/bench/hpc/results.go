@@ -65,7 +65,9 @@ var slurmRows = []struct {
 func (r results) values(place, title string) []float64 {
 	var list []float64
 	for _, f := range r[place] {
-		list = append(list, f[title])
+		if v, ok := f[title]; ok {
+			list = append(list, v)
+		}
 	}
 	slices.Sort(list)
 	return list
@@ -76,50 +78,33 @@ func (r results) values(place, title string) []float64 {
 func (r results) ratios(over, under, title string) []float64 {
 	var list []float64
 	for i := range min(len(r[over]), len(r[under])) {
-		list = append(list, r[over][i][title]/r[under][i][title])
+		v, ok := r[over][i][title]
+		w, also := r[under][i][title]
+		if ok && also {
+			list = append(list, v/w)
+		}
 	}
 	slices.Sort(list)
+	return list
+}
+
+// rows are those of the parallel programs that were measured.
+func (r results) rows() (list []row) {
+	for _, row := range rows {
+		if slices.ContainsFunc(parallelPlaces, func(place string) bool { return len(r.values(place, row.title)) > 0 }) {
+			list = append(list, row)
+		}
+	}
 	return list
 }
 
 // print writes the tables.
 func print(out io.Writer, r results) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprint(table, "\ntwo ranks\t")
-	for _, place := range parallelPlaces {
-		if len(r[place]) > 0 {
-			fmt.Fprintf(table, "\t%s\tspread", place)
-		}
+	if len(r.rows()) > 0 {
+		printPrograms(table, r)
+		printRatios(table, r)
 	}
-	fmt.Fprintln(table)
-	for _, row := range rows {
-		fmt.Fprintf(table, "%s\t%s", row.title, row.unit)
-		for _, place := range parallelPlaces {
-			if list := r.values(place, row.title); len(list) > 0 {
-				fmt.Fprintf(table, "\t%s\t%.1f %%", number(median(list)), spread(list))
-			}
-		}
-		fmt.Fprintln(table)
-	}
-
-	fmt.Fprint(table, "\nratio")
-	for _, c := range comparisons {
-		if len(r[c.over]) > 0 {
-			fmt.Fprintf(table, "\t%s/%s\tby chance\tbar", c.over, c.under)
-		}
-	}
-	fmt.Fprintln(table)
-	for _, row := range rows {
-		fmt.Fprint(table, row.title)
-		for _, c := range comparisons {
-			if list := r.ratios(c.over, c.under, row.title); len(list) > 0 {
-				low, high := between(list)
-				fmt.Fprintf(table, "\t%.3f\t%.3f-%.3f\t%s", median(list), low, high, limits(median(list), bar(row.title, c.over), 0))
-			}
-		}
-		fmt.Fprintln(table)
-	}
-
 	fmt.Fprintln(table, "\nSlurm\t\t\tmedian\tspread\t\tmedian\tspread\tratio\tby chance\tbar")
 	for _, row := range slurmRows {
 		list := r.ratios(row.over, row.under, row.title)
@@ -133,6 +118,45 @@ func print(out io.Writer, r results) error {
 			median(list), low, high, limits(median(list), row.least, row.most))
 	}
 	return table.Flush()
+}
+
+func printPrograms(table io.Writer, r results) {
+	fmt.Fprint(table, "\ntwo ranks\t")
+	for _, place := range parallelPlaces {
+		if len(r[place]) > 0 {
+			fmt.Fprintf(table, "\t%s\tspread", place)
+		}
+	}
+	fmt.Fprintln(table)
+	for _, row := range r.rows() {
+		fmt.Fprintf(table, "%s\t%s", row.title, row.unit)
+		for _, place := range parallelPlaces {
+			if list := r.values(place, row.title); len(list) > 0 {
+				fmt.Fprintf(table, "\t%s\t%.1f %%", number(median(list)), spread(list))
+			}
+		}
+		fmt.Fprintln(table)
+	}
+}
+
+func printRatios(table io.Writer, r results) {
+	fmt.Fprint(table, "\nratio")
+	for _, c := range comparisons {
+		if len(r[c.over]) > 0 {
+			fmt.Fprintf(table, "\t%s/%s\tby chance\tbar", c.over, c.under)
+		}
+	}
+	fmt.Fprintln(table)
+	for _, row := range r.rows() {
+		fmt.Fprint(table, row.title)
+		for _, c := range comparisons {
+			if list := r.ratios(c.over, c.under, row.title); len(list) > 0 {
+				low, high := between(list)
+				fmt.Fprintf(table, "\t%.3f\t%.3f-%.3f\t%s", median(list), low, high, limits(median(list), bar(row.title, c.over), 0))
+			}
+		}
+		fmt.Fprintln(table)
+	}
 }
 
 // limits says what bar there is, and whether it is met.

@@ -50,7 +50,7 @@ done`, launchTimes, p.nodes(), ranks, option))
 }
 
 // array counts a job array's tasks by the second, from its submission to the end of the last.
-func array(jobs int) func(context.Context, place) (figures, error) {
+func array(jobs int) part {
 	return func(ctx context.Context, p place) (figures, error) {
 		out, err := p.run(ctx, "bash", "-c", fmt.Sprintf(`set -e; start=${EPOCHREALTIME/./}
 id=$(sbatch --parsable --array=1-%d --output=/dev/null --wrap=true)
