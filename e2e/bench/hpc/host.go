@@ -121,8 +121,12 @@ func (h *host) configure(context.Context) error {
 	return nil
 }
 
-// startTime is how long Slurm may take to start.
-const startTime = 30 * time.Second
+const (
+	// startTime is how long Slurm may take to start.
+	startTime = 30 * time.Second
+	// endTime is how long a daemon may take to end.
+	endTime = 10 * time.Second
+)
 
 func (h *host) launch(ctx context.Context) error {
 	for _, argv := range [][]string{{"slurmd-shim", "munged"}, {"slurmctld", "-D"}, {"slurmd", "-D"}} {
@@ -170,7 +174,10 @@ func (h *host) stop(ctx context.Context) error {
 		errs = errors.Join(errs, daemon.Process.Signal(syscall.SIGTERM))
 	}
 	for _, daemon := range h.daemons {
+		// A slurmd that ends while it asks a step that has just ended waits for its answer for ever.
+		end := time.AfterFunc(endTime, func() { _ = daemon.Process.Kill() })
 		_ = daemon.Wait() // by the signal
+		end.Stop()
 	}
 	for i := len(h.mounted) - 1; i >= 0; i-- {
 		errs = errors.Join(errs, unix.Unmount(h.mounted[i], unix.MNT_DETACH))

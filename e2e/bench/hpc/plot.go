@@ -99,7 +99,7 @@ func (w *whiskers) addTo(p *plot.Plot, place int, name string, joined bool) erro
 func kernelPlot(r results) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.Y.Label.Text = "HPC Challenge, two ranks", "over the host's: median, least and most"
-	p.Legend.Top = true
+	p.Legend.Left, p.Legend.Padding = true, vg.Millimeter
 	var names []string
 	for _, k := range kernels {
 		names = append(names, k.title)
@@ -131,7 +131,7 @@ func latencyPlot(r results) (*plot.Plot, error) {
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = "All-reduce, two ranks", "bytes", "µs: median, least and most"
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, powersOfTwo{}
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.Top, p.Legend.Left, p.Legend.Padding = true, true, vg.Millimeter
 	p.Add(plotter.NewGrid())
 	for i, place := range parallelPlaces {
 		var w whiskers
