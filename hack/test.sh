@@ -5,14 +5,18 @@
 [ $# -gt 0 ] || set -- unit e2e exclusive
 step "Packages" hack/packages.sh
 
+all_images() {
+  images trixie forky
+  step "Images without Slurm" eval 'hack/image.sh user trixie && hack/image.sh busybox trixie'
+}
+
 prepared=
 prepare() {
   [ -z "$prepared" ] || return 0
   prepared=1
   step "Tools: localkube and the kubectl plugin" eval 'build_localkube && build_plugin'
   kubernetes
-  images trixie forky
-  step "Images without Slurm" eval 'hack/image.sh user trixie && hack/image.sh busybox trixie'
+  all_images
   step "Operator" hack/install.sh
   # The demo's cluster asks for whole CPUs, which the tests' clusters then could not have.
   [ -z "$LOCAL" ] || kubectl slurmcluster delete demo --namespace slurmcluster-demo --ignore-not-found
@@ -36,11 +40,14 @@ for part in "$@"; do
       # disturb other tests is tested here, too.
       prepare
       [ -n "$LOCAL" ] || { echo "exclusive CPUs are tested on the local Kubernetes only"; continue; }
+      # No later run could go on with it.
+      trap '"$BIN/localkube" down' EXIT
       step "Kubernetes with exclusive CPUs" eval '"$BIN/localkube" down && "$BIN/localkube" up --cpu-manager-policy static'
-      images trixie forky
+      all_images
       step "Operator, as for a Kubernetes without image volumes" hack/install.sh --set imageVolumes=never
       step "End-to-end tests that need a Kubernetes for themselves" go test -tags e2e -count=1 -timeout 10m -parallel 1 -run 'TestBinding|TestCordon|TestYield|TestOwnImage$/slurm:trixie/Munge' ./e2e/suite
       step "Kill and change things while jobs run" env CHAOS_SEED=7 CHAOS_MINUTES=1 go test -tags e2e -count=1 -timeout 15m -run TestChaos ./e2e/suite
+      trap - EXIT
       step "Stop the Kubernetes with exclusive CPUs" "$BIN/localkube" down
       ;;
     examples)

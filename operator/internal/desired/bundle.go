@@ -20,9 +20,6 @@ const (
 	bundleCopy   = "/bundle"
 )
 
-// pluginDirs are where Slurm of the Slurm image looks for plugins before it has a configuration, on each architecture.
-var pluginDirs = []string{"/usr/lib/x86_64-linux-gnu/slurm-wlm", "/usr/lib/aarch64-linux-gnu/slurm-wlm"}
-
 // accountsVolume has the files that accounts are looked up in, from annotations of the pod: such a volume needs no object beside the
 // pod, and an image volume cannot be mounted on a file.
 const accountsVolume = "accounts"
@@ -80,13 +77,7 @@ func slurmdContainer(c Cluster, set v1alpha1.NodeSet, args []string) *corev1ac.C
 	}
 	ac := container(c, set.Image, contract.ContainerSlurmd, append(args, "--bundled")...)
 	ac.Command = []string{contract.BundlePrograms + "/tini", "--", shimOf(set)}
-	at := func(place, within string) *corev1ac.VolumeMountApplyConfiguration {
-		return mount(bundleVolume, place).WithSubPath(contract.BundleDir[1:] + within).WithReadOnly(true)
-	}
-	ac.WithVolumeMounts(at(contract.BundleDir, ""))
-	for _, directory := range pluginDirs {
-		ac.WithVolumeMounts(at(directory, "/plugins"))
-	}
+	ac.WithVolumeMounts(mount(bundleVolume, contract.BundleDir).WithSubPath(contract.BundleDir[1:]).WithReadOnly(true))
 	for _, a := range accountFiles {
 		ac.WithVolumeMounts(mount(accountsVolume, a.file).WithSubPath(path.Base(a.file)).WithReadOnly(true))
 	}
