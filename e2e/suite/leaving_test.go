@@ -126,7 +126,7 @@ func TestScaleInSoonest(t *testing.T) {
 // TestDrainTimeout: only where the user sets a limit, a job is ended for a change, and it is said which.
 func TestDrainTimeout(t *testing.T) {
 	t.Parallel()
-	c := harness.New(t).Start("demo", nodes(2), set(func(n *v1alpha1.NodeSet) { n.DrainTimeout = &metav1.Duration{Duration: 4 * time.Second} }))
+	c := harness.New(t).Start("demo", nodes(2), set(func(n *v1alpha1.NodeSet) { n.DrainTimeout = &metav1.Duration{Duration: 12 * time.Second} }))
 	short, long := c.Submit("exec sleep 600", "-w", "cpu-0", "-t", "60"), c.Submit("exec sleep 600", "-w", "cpu-1", "-t", "5", "--job-name=train")
 	c.AwaitJob(short, "RUNNING")
 	c.AwaitJob(long, "RUNNING")
@@ -138,7 +138,7 @@ func TestDrainTimeout(t *testing.T) {
 	require.Equal(t, "PENDING", c.JobField(long, "JobState"))
 	unharmed(c, short)
 	words := "job " + long + " (train of user)"
-	told := c.AwaitEvent(v1alpha1.ReasonDrainTimedOut, "node cpu-1 was drained for 4s, which is its set's drainTimeout, and is taken from "+words)
+	told := c.AwaitEvent(v1alpha1.ReasonDrainTimedOut, "node cpu-1 was drained for 12s, which is its set's drainTimeout, and is taken from "+words)
 	require.NotContains(t, told, "job "+short)
 	require.True(t, record.Saw(func(o *v1alpha1.SlurmCluster) bool {
 		return harness.Is(o, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonDrainTimedOut)
