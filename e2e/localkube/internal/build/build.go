@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/images"
 )
 
 // Step reports one piece of work: it calls do, and shows that and how long it runs.
@@ -17,7 +15,7 @@ type Step func(name string, do func() error) error
 
 // Build returns the bin directory of the build named key, made if missing. A
 // build appears in the cache only when it is complete.
-func Build(ctx context.Context, source, cache, key string, step Step) (bin string, err error) {
+func (p Part) Build(ctx context.Context, source, cache, key string, step Step) (bin string, err error) {
 	final := filepath.Join(cache, key)
 	bin = filepath.Join(final, "bin")
 	unlock, err := lock(cache)
@@ -26,35 +24,35 @@ func Build(ctx context.Context, source, cache, key string, step Step) (bin strin
 	}
 	defer unlock()
 	if _, err := os.Stat(bin); err == nil {
-		return bin, setCurrent(cache, key)
+		return bin, p.setCurrent(cache, key)
 	}
 	partial := final + ".partial"
 	if err := os.RemoveAll(partial); err != nil {
 		return "", fmt.Errorf("removing an interrupted build: %w", err)
 	}
-	if err := buildInto(ctx, source, partial, step); err != nil {
+	if err := p.buildInto(ctx, source, partial, step); err != nil {
 		return "", err
 	}
 	if err := os.Rename(partial, final); err != nil {
 		return "", fmt.Errorf("keeping the build: %w", err)
 	}
-	return bin, setCurrent(cache, key)
+	return bin, p.setCurrent(cache, key)
 }
 
-func buildInto(ctx context.Context, source, dir string, step Step) error {
+func (p Part) buildInto(ctx context.Context, source, dir string, step Step) error {
 	bin, archives := filepath.Join(dir, "bin"), filepath.Join(dir, "images")
 	for _, path := range []string{bin, archives} {
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			return fmt.Errorf("making the build directory: %w", err)
 		}
 	}
-	for _, program := range programs {
+	for _, program := range p.programs {
 		err := step("build "+program.Name, func() error { return program.compile(ctx, source, bin) })
 		if err != nil {
 			return err
 		}
 	}
-	for _, image := range images.All {
+	for _, image := range p.images {
 		err := step("image "+image.Name, func() error { return image.Write(bin, archives) })
 		if err != nil {
 			return err
@@ -103,8 +101,11 @@ func lock(cache string) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// setCurrent points the name "current", for people's PATH, at a build.
-func setCurrent(cache, key string) error {
+// setCurrent points the name "current", for people's PATH, at a build of what runs always.
+func (p Part) setCurrent(cache, key string) error {
+	if p.optional {
+		return nil
+	}
 	link := filepath.Join(cache, "current")
 	if target, err := os.Readlink(link); err == nil && target == key {
 		return nil

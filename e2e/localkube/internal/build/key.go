@@ -13,15 +13,11 @@ import (
 	"strings"
 )
 
-// inputs are the files and directories, in our module, that the programs are
-// made of. go.sum vouches for everything else.
-var inputs = []string{"go.mod", "go.sum", "cmd", "runtime", "internal/images"}
-
 // Key names a build by its content: same key, same programs.
-func Key(source string, toolchain Toolchain) (string, error) {
+func (p Part) Key(source string, toolchain Toolchain) (string, error) {
 	hash := sha256.New()
-	fmt.Fprintf(hash, "%+v\n%+v\n", toolchain, programs)
-	for _, input := range inputs {
+	fmt.Fprintf(hash, "%+v\n%+v\n", toolchain, p.programs)
+	for _, input := range p.inputs {
 		if err := hashTree(hash, source, input); err != nil {
 			return "", fmt.Errorf("computing the cache key: %w", err)
 		}

@@ -14,6 +14,8 @@ func source(t *testing.T) string {
 	write(t, dir, "go.sum", "")
 	write(t, dir, "cmd/node/main.go", "package main")
 	write(t, dir, "runtime/runc/go.mod", "module r")
+	write(t, dir, "runtime/containerd/go.mod", "module c")
+	write(t, dir, "runtime/gvisor/go.mod", "module g")
 	write(t, dir, "internal/images/images.go", "package images")
 	return dir
 }
@@ -31,7 +33,7 @@ func write(t *testing.T, dir, name, content string) {
 
 func key(t *testing.T, dir string, toolchain Toolchain) string {
 	t.Helper()
-	got, err := Key(dir, toolchain)
+	got, err := Kubernetes.Key(dir, toolchain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +61,17 @@ func TestKeyFollowsContent(t *testing.T) {
 	if got := key(t, dir, toolchain); got != before {
 		t.Error("a file that goes into no program changes the key")
 	}
+	gvisor, err := GVisor.Key(dir, toolchain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "runtime/gvisor/go.mod", "module other")
+	if got := key(t, dir, toolchain); got != before {
+		t.Error("another gVisor changes the key of what runs without it")
+	}
+	if got, err := GVisor.Key(dir, toolchain); err != nil || got == gvisor {
+		t.Errorf("another gVisor has the same key (%v)", err)
+	}
 	write(t, dir, "runtime/runc/go.mod", "module other")
 	if got := key(t, dir, toolchain); got == before {
 		t.Error("another runc has the same key")
@@ -82,7 +95,7 @@ func TestPrune(t *testing.T) {
 	for _, name := range []string{"old", "running", "fresh", "other.partial"} {
 		write(t, cache, filepath.Join(name, "bin", "node"), "")
 	}
-	if err := setCurrent(cache, "fresh"); err != nil {
+	if err := Kubernetes.setCurrent(cache, "fresh"); err != nil {
 		t.Fatal(err)
 	}
 	if err := Prune(cache, "fresh", "running"); err != nil {

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/images"
 )
 
 // kubernetesVersion is what the programs say of themselves; go.mod pins what
@@ -30,9 +32,38 @@ type program struct {
 	Links   []string // further names of a multi-call binary
 }
 
-// programs are in the order of building. Containerd and runc have modules of
-// their own, so that their go.sum pins exactly what their authors tested.
-var programs = []program{
+// Part is what is built at a time, and cached under a key of its own.
+type Part struct {
+	// inputs are the files and directories, in our module, that the programs
+	// are made of. go.sum vouches for everything else.
+	inputs []string
+	// programs are in the order of building.
+	programs []program
+	images   []images.Image
+	// optional: a cluster can do without it.
+	optional bool
+}
+
+// Kubernetes is what every cluster runs.
+var Kubernetes = Part{
+	inputs:   []string{"go.mod", "go.sum", "cmd", "runtime/containerd", "runtime/runc", "internal/images"},
+	programs: kubernetes,
+	images:   images.All,
+}
+
+// GVisor is the runtime that a cluster gets only when it is asked for.
+var GVisor = Part{
+	inputs: []string{"runtime/gvisor"},
+	programs: []program{
+		{Name: "runsc", Module: "runtime/gvisor", Package: "gvisor.dev/gvisor/runsc", LDFlags: "-s -w"},
+		{Name: "containerd-shim-runsc-v1", Module: "runtime/gvisor", Package: "./shim", LDFlags: "-s -w"},
+	},
+	optional: true,
+}
+
+// kubernetes: containerd and runc have modules of their own, so that their
+// go.sum pins exactly what their authors tested.
+var kubernetes = []program{
 	{Name: "pause", Module: ".", Package: "./cmd/pause", LDFlags: "-s -w"},
 	{Name: "runc", Module: "runtime/runc", Package: "github.com/opencontainers/runc", LDFlags: "-s -w", Tags: "seccomp", CGO: true},
 	{Name: "containerd", Module: "runtime/containerd", Package: "github.com/containerd/containerd/v2/cmd/containerd", LDFlags: "-s -w"},

@@ -15,21 +15,22 @@ import (
 
 func newUp(s *settings) *cobra.Command {
 	var policy, reserved string
+	var gvisor bool
 	command := &cobra.Command{
 		Use:   "up",
 		Short: "Build what is missing, start what does not run, and wait until a pod runs",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return up(command.Context(), s, layout.Options{CPUManagerPolicy: policy, ReservedCPUs: reserved})
+			return up(command.Context(), s, layout.Options{CPUManagerPolicy: policy, ReservedCPUs: reserved}, gvisor)
 		},
 	}
 	command.Flags().StringVar(&policy, "cpu-manager-policy", "none", "the kubelet's CPU manager policy: none or static")
 	command.Flags().StringVar(&reserved, "reserved-cpus", "", `CPUs that no pod gets exclusively, such as 0-1 (static policy: default one)`)
+	command.Flags().BoolVar(&gvisor, "gvisor", false, "also offer the RuntimeClass gvisor; a cluster that runs already gets it without a restart")
 	return command
 }
 
-func up(ctx context.Context, s *settings, options layout.Options) error {
-	began := time.Now()
+func up(ctx context.Context, s *settings, options layout.Options, gvisor bool) error {
 	if err := checkTools(); err != nil {
 		return err
 	}
@@ -37,36 +38,67 @@ func up(ctx context.Context, s *settings, options layout.Options) error {
 	if err != nil {
 		return err
 	}
-	key, err := build.Key(s.source, toolchain)
+	key, err := build.Kubernetes.Key(s.source, toolchain)
 	if err != nil {
 		return err
 	}
-	c := s.cluster()
-	if isUp, err := alreadyUp(ctx, c, key, options); isUp || err != nil {
+	isUp, err := alreadyUp(ctx, s.cluster(), key, options)
+	if err != nil {
 		return err
 	}
 	steps := newProgress(os.Stdout)
-	bin, err := build.Build(ctx, s.source, s.cache, key, steps.step)
+	if !isUp {
+		if err := start(ctx, s, key, options, steps.step); err != nil {
+			return err
+		}
+	}
+	gvisorKey, err := build.GVisor.Key(s.source, toolchain)
 	if err != nil {
 		return err
 	}
-	options.Key = key
-	options.Paths = layout.Paths{State: s.state, Run: s.run, Bin: bin}
-	if _, alive := c.Init(); !alive {
-		c.Paths.Bin = bin
-	}
-	if err := c.Up(ctx, options, steps.step); err != nil {
-		return fmt.Errorf("%w\nall logs are in %s; `localkube up` tries again, `localkube down` removes everything", err, c.Paths.Dir("logs"))
+	if gvisor {
+		if err := addGVisor(ctx, s, gvisorKey, steps.step); err != nil {
+			return err
+		}
 	}
 	// A cluster that was healed runs on with the programs it was started with.
 	running, err := layout.LoadOptions(s.state)
 	if err != nil {
 		return err
 	}
-	if err := build.Prune(s.cache, key, running.Key); err != nil {
+	return build.Prune(s.cache, key, gvisorKey, running.Key)
+}
+
+// start builds and starts what is not there.
+func start(ctx context.Context, s *settings, key string, options layout.Options, step build.Step) error {
+	began := time.Now()
+	bin, err := build.Kubernetes.Build(ctx, s.source, s.cache, key, step)
+	if err != nil {
 		return err
 	}
+	c := s.cluster()
+	options.Key = key
+	options.Paths = layout.Paths{State: s.state, Run: s.run, Bin: bin}
+	if _, alive := c.Init(); !alive {
+		c.Paths.Bin = bin
+	}
+	if err := c.Up(ctx, options, step); err != nil {
+		return fmt.Errorf("%w\nall logs are in %s; `localkube up` tries again, `localkube down` removes everything", err, c.Paths.Dir("logs"))
+	}
 	fmt.Printf("localkube is up after %s: export KUBECONFIG=%s\n", elapsed(began), c.Paths.AdminKubeconfig())
+	return nil
+}
+
+// addGVisor builds gVisor, and gives it to the cluster that runs.
+func addGVisor(ctx context.Context, s *settings, key string, step build.Step) error {
+	bin, err := build.GVisor.Build(ctx, s.source, s.cache, key, step)
+	if err != nil {
+		return err
+	}
+	c := s.cluster()
+	if err := c.AddGVisor(ctx, bin, step); err != nil {
+		return fmt.Errorf("%w\nall logs are in %s", err, c.Paths.Dir("logs"))
+	}
 	return nil
 }
 

@@ -14,20 +14,19 @@ import (
 
 	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/components"
 	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/images"
-	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/manifests"
 )
 
 const systemNamespace = "kube-system"
 
-// applySystem applies our manifests with the kubectl that we built.
-func (c Cluster) applySystem(ctx context.Context) error {
+// apply applies a manifest with the kubectl that we built.
+func (c Cluster) apply(ctx context.Context, what string, manifest []byte) error {
 	command := exec.CommandContext(ctx, c.Paths.Binary("kubectl"),
 		"apply", "--server-side", "--force-conflicts", "--field-manager=localkube", "-f", "-")
 	command.Env = append(os.Environ(), "KUBECONFIG="+c.Paths.AdminKubeconfig())
-	command.Stdin = bytes.NewReader(manifests.System)
+	command.Stdin = bytes.NewReader(manifest)
 	output, err := command.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("applying DNS and storage: %w:\n%s", err, output)
+		return fmt.Errorf("applying %s: %w:\n%s", what, err, output)
 	}
 	return nil
 }
@@ -40,8 +39,8 @@ func (c Cluster) waitForNode(ctx context.Context) error {
 	return timeoutHint(err, "the node becoming ready", c.Paths.Log(components.Kubelet))
 }
 
-// runTestPod runs a pod, and removes it.
-func (c Cluster) runTestPod(ctx context.Context) error {
+// runTestPod runs a pod of a RuntimeClass, or of none, and removes it.
+func (c Cluster) runTestPod(ctx context.Context, runtimeClass string) error {
 	client, err := c.Client()
 	if err != nil {
 		return err
@@ -49,7 +48,7 @@ func (c Cluster) runTestPod(ctx context.Context) error {
 	pods := client.CoreV1().Pods(systemNamespace)
 	var name string
 	err = wait.PollUntilContextTimeout(ctx, upInterval, upTimeout, true, func(ctx context.Context) (bool, error) {
-		pod, err := pods.Create(ctx, testPod(), metav1.CreateOptions{})
+		pod, err := pods.Create(ctx, testPod(runtimeClass), metav1.CreateOptions{})
 		if apierrors.IsForbidden(err) { // its service account is not there yet
 			return false, nil
 		}
@@ -76,9 +75,9 @@ func (c Cluster) runTestPod(ctx context.Context) error {
 	return nil
 }
 
-func testPod() *corev1.Pod {
+func testPod(runtimeClass string) *corev1.Pod {
 	none := int64(0)
-	return &corev1.Pod{
+	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "localkube-test-"},
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: &none,
@@ -87,6 +86,10 @@ func testPod() *corev1.Pod {
 			}},
 		},
 	}
+	if runtimeClass != "" {
+		pod.Spec.RuntimeClassName = &runtimeClass
+	}
+	return pod
 }
 
 func (c Cluster) waitForDNS(ctx context.Context) error {

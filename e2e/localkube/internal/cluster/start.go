@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -83,22 +84,23 @@ func (c Cluster) launch(program string, gate *os.File) (int, error) {
 // copySelf puts this program into the state directory, since the one that
 // `go run` made is deleted when it ends.
 func (c Cluster) copySelf() (string, error) {
-	source, err := os.Open("/proc/self/exe")
-	if err != nil {
-		return "", fmt.Errorf("opening this program: %w", err)
-	}
-	defer source.Close()
 	path := c.Paths.Self()
-	target, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755) //nolint:gosec // a program
-	if err != nil {
-		return "", fmt.Errorf("copying this program: %w", err)
-	}
-	if _, err := io.Copy(target, source); err != nil {
-		target.Close()
-		return "", fmt.Errorf("copying this program: %w", err)
-	}
-	if err := target.Close(); err != nil {
+	if err := copyProgram("/proc/self/exe", path); err != nil {
 		return "", fmt.Errorf("copying this program: %w", err)
 	}
 	return path, nil
+}
+
+func copyProgram(from, to string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755) //nolint:gosec // a program
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Close())
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/control"
 	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/images"
 	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/layout"
+	"github.com/slurmcluster/slurmcluster/e2e/localkube/internal/manifests"
 )
 
 const (
@@ -58,9 +59,9 @@ func (c Cluster) phases(ctx context.Context) []phase {
 		{"start containerd", func() error { return c.waitForComponents(ctx, components.Containerd) }},
 		{"load system images", func() error { return c.loadSystemImages(ctx) }},
 		{"start components", func() error { return c.waitForComponents(ctx) }},
-		{"apply DNS and storage", func() error { return c.applySystem(ctx) }},
+		{"apply DNS and storage", func() error { return c.apply(ctx, "DNS and storage", manifests.System) }},
 		{"node ready", func() error { return c.waitForNode(ctx) }},
-		{"run a test pod", func() error { return c.runTestPod(ctx) }},
+		{"run a test pod", func() error { return c.runTestPod(ctx, "") }},
 		{"DNS ready", func() error { return c.waitForDNS(ctx) }},
 	}
 }

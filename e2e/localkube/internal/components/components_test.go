@@ -62,6 +62,26 @@ func TestContainerdConfigFollowsHost(t *testing.T) {
 	}
 }
 
+// TestGVisorIsKnown: containerd knows where gVisor will be, also in a cluster that was started without.
+func TestGVisorIsKnown(t *testing.T) {
+	o := options(t)
+	if err := WriteConfigs(o, Host{}); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		"containerd.toml": `runtime_path = "` + o.State + `/gvisor/containerd-shim-runsc-v1"`,
+		"runsc.toml":      `binary_name = "` + o.State + `/gvisor/runsc"`,
+	} {
+		content, err := os.ReadFile(o.Config(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(content), want) {
+			t.Errorf("%s: no %s in\n%s", file, want, content)
+		}
+	}
+}
+
 func TestNeedsComeFirst(t *testing.T) {
 	var names []string
 	for _, component := range All(options(t)) {

@@ -26,6 +26,7 @@ func WriteConfigs(o layout.Options, host Host) error {
 		o.Config("containerd.toml"):                          containerdConfig(o, host),
 		o.Config("resolv.conf"):                              resolvConf,
 		o.Config(runcWritable):                               runcWritableScript(o),
+		o.Config(GVisorConfig):                               gvisorToml(o),
 	}
 	for path, content := range files {
 		data, err := encode(content)

@@ -1,6 +1,7 @@
 package components
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"text/template"
@@ -41,6 +42,12 @@ state = {{ printf "%q" .State }}
       [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.writable.options]
         BinaryName = {{ printf "%q" .RuncWritable }}
         SystemdCgroup = false
+    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.{{ .GVisor }}]
+      runtime_type = "io.containerd.runsc.v1"
+      runtime_path = {{ printf "%q" .GVisorShim }}
+      [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.{{ .GVisor }}.options]
+        TypeUrl = "io.containerd.runsc.v1.options"
+        ConfigPath = {{ printf "%q" .GVisorConfig }}
 `))
 
 // containerdConfig renders containerd's configuration. Without
@@ -63,11 +70,24 @@ func containerdConfig(o layout.Options, host Host) string {
 		"Runc":        o.Binary("runc"),
 
 		"RuncWritable": o.Config(runcWritable),
+
+		"GVisor":       layout.GVisorRuntime,
+		"GVisorShim":   o.GVisor("containerd-shim-runsc-v1"),
+		"GVisorConfig": o.Config(GVisorConfig),
 	})
 	if err != nil {
 		panic(err) // the template and its data stand above
 	}
 	return text.String()
+}
+
+// GVisorConfig is the configuration of gVisor's shim. containerd looks at what it names when a pod asks for it, so it may
+// name programs that are not there yet.
+const GVisorConfig = "runsc.toml"
+
+// gvisorToml: systrap is the platform that needs neither KVM nor privileges.
+func gvisorToml(o layout.Options) string {
+	return fmt.Sprintf("binary_name = %q\n\n[runsc_config]\n  platform = \"systrap\"\n", o.GVisor("runsc"))
 }
 
 // runcWritable is the name of a program that is runc, but for mounting cgroups writable. containerd's own

@@ -30,6 +30,9 @@ const (
 	// hierarchy: the kubelet needs one path that is the same in all of them.
 	Cgroup = "localkube"
 
+	// GVisorRuntime is containerd's name of gVisor.
+	GVisorRuntime = "runsc"
+
 	// CNIPlugins is where Debian's containernetworking-plugins installs to.
 	CNIPlugins = "/usr/lib/cni"
 
@@ -54,6 +57,10 @@ func (p Paths) Binary(name string) string { return filepath.Join(p.Bin, name) }
 
 // Self returns the path of the localkube program that pid 1 runs.
 func (p Paths) Self() string { return p.Dir("localkube") }
+
+// GVisor returns the path of a program of gVisor. It lies in the state
+// directory, because it may come after the cluster was started.
+func (p Paths) GVisor(name string) string { return p.Dir("gvisor", name) }
 
 // Image returns the path of an image archive that was built with the binaries.
 func (p Paths) Image(name string) string {

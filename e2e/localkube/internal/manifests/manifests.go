@@ -10,3 +10,11 @@ import (
 //
 //go:embed system.yaml
 var System []byte
+
+// GVisor is applied where `up --gvisor` was asked for.
+//
+//go:embed gvisor.yaml
+var GVisor []byte
+
+// GVisorClass is the name of the RuntimeClass in GVisor.
+const GVisorClass = "gvisor"

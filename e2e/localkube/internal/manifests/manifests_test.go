@@ -22,3 +22,11 @@ func TestSystemAgreesWithLayout(t *testing.T) {
 		}
 	}
 }
+
+func TestGVisorAgreesWithLayout(t *testing.T) {
+	for _, text := range []string{"metadata: {name: " + GVisorClass + "}\n", "handler: " + layout.GVisorRuntime + "\n"} {
+		if !strings.Contains(string(GVisor), text) {
+			t.Errorf("gvisor.yaml does not say %q", text)
+		}
+	}
+}
