@@ -76,7 +76,9 @@ func slurmdPodSpec(c Cluster, set v1alpha1.NodeSet) *corev1ac.PodSpecApplyConfig
 	if set.PriorityClassName != "" {
 		spec.WithPriorityClassName(set.PriorityClassName)
 	}
-	if set.TaskBinding == v1alpha1.TaskBindingCores {
+	// Sandboxes such as gVisor are one machine for all of a pod, of the size that the pod is limited to: without limits in
+	// every container the pod has none, and slurmd would find all of the host.
+	if set.TaskBinding == v1alpha1.TaskBindingCores || set.RuntimeClassName != "" {
 		for i := range spec.InitContainers {
 			guaranteed(&spec.InitContainers[i])
 		}
@@ -158,8 +160,8 @@ func slurmdArgs(set v1alpha1.NodeSet) []string {
 	return args
 }
 
-// guaranteed gives a container resources that do not cost the pod its exclusive CPUs: those need requests that
-// are the limits in every container. munged takes far less than this.
+// guaranteed gives a container resources that do not cost the pod its exclusive CPUs, nor its limits as a whole: those need
+// limits in every container, exclusive CPUs also requests that are the limits. munged takes far less than this.
 func guaranteed(ac *corev1ac.ContainerApplyConfiguration) {
 	list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("32Mi")}
 	ac.WithResources(corev1ac.ResourceRequirements().WithLimits(list).WithRequests(list))
