@@ -33,6 +33,7 @@ for part in "$@"; do
       ;;
     e2e)
       prepare
+      [ -z "$LOCAL" ] || step "gVisor: build what is missing, run a pod in it" "$BIN/localkube" up --gvisor
       step "API and end-to-end tests" go test -tags e2e -count=1 -timeout 30m -parallel "${E2E_PARALLEL:-6}" ./e2e/suite/...
       ;;
     exclusive)

@@ -299,8 +299,8 @@ type NodeSet struct {
 	// +kubebuilder:default=None
 	TaskBinding TaskBinding `json:"taskBinding,omitempty"`
 
-	// runtimeClassName is the RuntimeClass of the pods, such as nvidia where GPUs need it. Default: the cluster's own
-	// runtime.
+	// runtimeClassName is the RuntimeClass of the pods, such as nvidia where GPUs need it, or gvisor. Default: the cluster's
+	// own runtime.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`

@@ -50,13 +50,21 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, sack launch.Sack, 
 	s := slurmdOf(host, found.Node)
 	s.Extra, s.Cloud = extra, cloud
 	inNodeConf := []string{"Epilog=" + epilog}
+	prolog := launch.OnThisKernel()
 	if bundled {
-		arguments, err := launch.Bundled(os.Environ(), contract.TaskProlog, sack)
+		arguments, err := launch.Bundled(sack)
 		if err != nil {
 			return unusable(err)
 		}
 		s.Extra = slices.Concat(arguments, extra)
-		inNodeConf = []string{"Epilog=" + contract.BundlePrograms + "/" + filepath.Base(epilog), "TaskProlog=" + contract.TaskProlog}
+		prolog.Image = os.Environ()
+		inNodeConf = []string{"Epilog=" + contract.BundlePrograms + "/" + filepath.Base(epilog)}
+	}
+	if prolog.Needed() {
+		if err := prolog.Write(contract.TaskProlog); err != nil {
+			return err
+		}
+		inNodeConf = append(inNodeConf, "TaskProlog="+contract.TaskProlog)
 	}
 	argv, err := s.Args()
 	if err != nil {
@@ -92,7 +100,7 @@ func (a *app) runSlurmd(c *cobra.Command, o nodeconf.Options, sack launch.Sack, 
 	if err := startFollower(followed{found.Node, o, sack, hash}); err != nil {
 		return err
 	}
-	return launch.SlurmdProgram.Become(argv, launch.Env(append(sack.Env(), launch.OneArena, launch.NoHwlocPlugins)...))
+	return launch.SlurmdProgram.Become(argv, launch.Env(slices.Concat(sack.Env(), launch.ForPMIx(), []string{launch.OneArena, launch.NoHwlocPlugins})...))
 }
 
 func slurmdOf(host string, n nodeconf.Node) launch.Slurmd {

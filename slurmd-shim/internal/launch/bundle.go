@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -22,14 +23,10 @@ func FindBundle() {
 	}
 }
 
-// Bundled prepares a node in a user's own image, whose environment env is, and returns what slurmd has to be told of it. An error
-// is a sentence about the image.
-func Bundled(env []string, prolog string, sack Sack) ([]string, error) {
+// Bundled returns what slurmd has to be told in a user's own image. An error is a sentence about the image.
+func Bundled(sack Sack) ([]string, error) {
 	if err := unix.Access(shell, unix.X_OK); err != nil {
 		return nil, fmt.Errorf("the image of this node set has no %s, which Slurm starts jobs with (%w): take an image with a shell", shell, err)
-	}
-	if err := WriteFile(prolog, []byte(taskProlog(env)), 0o755); err != nil {
-		return nil, err
 	}
 	arguments := []string{"-d", contract.BundlePrograms + "/slurmstepd"}
 	if sack.Key == "" {
@@ -39,32 +36,61 @@ func Bundled(env []string, prolog string, sack Sack) ([]string, error) {
 	return arguments, nil
 }
 
+// TaskProlog is a script that gives each task what is peculiar to its node, since Slurm takes a task's environment along from where the
+// job was submitted. What the job sets itself stays. Slurm reads "export NAME=value" from the script's output, to the end of the line
+// (slurm.conf(5), TaskProlog), so what has several lines is left out.
+type TaskProlog struct {
+	// Image is the environment of a user's own image; nil in Slurm's.
+	Image []string
+	// Kernel are variables ("NAME=value") that programs need on this kernel, and Preload a library.
+	Kernel  []string
+	Preload string
+}
+
+// Needed tells whether the script would do anything.
+func (p TaskProlog) Needed() bool { return p.Image != nil || p.Kernel != nil || p.Preload != "" }
+
+// Write writes the script.
+func (p TaskProlog) Write(file string) error { return WriteFile(file, []byte(p.script()), 0o755) }
+
 // variable is the name of a variable that a shell can use.
 var variable = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // own are variables of the container that are about the pod, or about slurmd, and not about the image's programs.
 var own = pattern.New(`^(HOME|HOSTNAME|PWD|OLDPWD|SHLVL|TERM|_|RES_OPTIONS|MALLOC_ARENA_MAX|HWLOC_PLUGINS_PATH|KUBERNETES_.*|SLURM.*)$`)
 
-// taskProlog is a script that makes the image's environment that of each task, since Slurm takes that along from where the job was
-// submitted. What the job sets itself stays. Slurm reads "export NAME=value" from its output, to the end of the line
-// (slurm.conf(5), TaskProlog), so what has several lines is left out.
-func taskProlog(env []string) string {
+func (p TaskProlog) script() string {
 	var script strings.Builder
 	script.WriteString("#!" + shell + "\n")
-	path := os.Getenv("PATH")
-	for _, kv := range slices.Sorted(slices.Values(env)) {
-		name, value, _ := strings.Cut(kv, "=")
-		switch {
-		case name == "PATH":
-			path = value
-		case own().MatchString(name) || !variable().MatchString(name) || strings.Contains(value, "\n"):
-		default:
-			fmt.Fprintf(&script, "[ -n \"${%s+set}\" ] || printf '%%s\\n' %s\n", name, quote("export "+kv))
+	settings := make(map[string]string)
+	for _, kv := range slices.Concat(p.Kernel, p.Image) {
+		if name, _, _ := strings.Cut(kv, "="); !own().MatchString(name) && variable().MatchString(name) && !strings.Contains(kv, "\n") {
+			settings[name] = kv
 		}
 	}
+	path, found := settings["PATH"]
+	if !found {
+		path = "PATH=" + os.Getenv("PATH")
+	}
+	delete(settings, "PATH")
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		fmt.Fprintf(&script, "[ -n \"${%s+set}\" ] || printf '%%s\\n' %s\n", name, quote("export "+settings[name]))
+	}
+	if p.Preload != "" {
+		fmt.Fprintf(&script, `case "$LD_PRELOAD" in *%[1]s*) ;; *) printf 'export LD_PRELOAD=%%s\n' "%[1]s${LD_PRELOAD:+ $LD_PRELOAD}" ;; esac
+`, p.Preload)
+	}
+	if p.Image != nil {
+		script.WriteString(extendPath(strings.TrimPrefix(path, "PATH=")))
+	}
+	return script.String()
+}
+
+// extendPath is the part of the script that puts the image's directories before the task's own, and those of Slurm last.
+func extendPath(path string) string {
 	path = strings.TrimSuffix(path, ":"+contract.BundlePrograms)
 	// The task of a job that runs here already has what its parent made of it.
-	fmt.Fprintf(&script, `case ":$PATH:" in *:%[1]s:*) exit ;; esac
+	return fmt.Sprintf(`case ":$PATH:" in *:%[1]s:*) exit ;; esac
 path=%[2]s
 IFS=:
 for directory in $PATH; do
@@ -72,7 +98,6 @@ for directory in $PATH; do
 done
 printf 'export PATH=%%s\n' "$path:%[1]s"
 `, contract.BundlePrograms, quote(path))
-	return script.String()
 }
 
 // quote makes text one word of a shell.

@@ -81,7 +81,7 @@ func (m Munged) copyKey() (string, error) {
 // removeStale removes the socket and lock of a munged that is gone. One that answers is left alone:
 // munged itself says that it is there.
 func (m Munged) removeStale(ctx context.Context) error {
-	if Knock(ctx, "unix", m.Socket) == nil {
+	if Knock(ctx, "unix", reachable(m.Socket)) == nil {
 		return nil
 	}
 	for _, f := range []string{m.Socket, m.Socket + ".lock"} {

@@ -17,7 +17,7 @@ type Sack struct {
 // Ready checks the key, or waits for munged's socket.
 func (s Sack) Ready(ctx context.Context, log *slog.Logger, mungeSocket string) error {
 	if s.Key == "" {
-		return WaitFor(ctx, log, "munged", "unix", mungeSocket)
+		return WaitFor(ctx, log, "munged", "unix", reachable(mungeSocket))
 	}
 	_, err := readKey(s.Key)
 	return err

@@ -34,8 +34,8 @@ type NodeSetApplyConfiguration struct {
 	// their own (cpuManagerPolicy: static): a job's tasks get distinct cores, with their threads. A node without
 	// CPUs of its own refuses to start. None leaves it to the kernel, which serves nodes best that share CPUs.
 	TaskBinding *apiv1alpha1.TaskBinding `json:"taskBinding,omitempty"`
-	// runtimeClassName is the RuntimeClass of the pods, such as nvidia where GPUs need it. Default: the cluster's own
-	// runtime.
+	// runtimeClassName is the RuntimeClass of the pods, such as nvidia where GPUs need it, or gvisor. Default: the cluster's
+	// own runtime.
 	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
 	// priorityClassName is the PriorityClass of the pods. Pods of a higher priority may take the place of these
 	// nodes: Slurm runs their jobs again elsewhere. Default: what Kubernetes gives pods that name none.
