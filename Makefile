@@ -50,6 +50,7 @@ generate: ## make CRD, deep copies, apply configurations, RBAC and the reference
 	$(GO_TOOL) controller-gen rbac:roleName=slurmcluster-operator paths=./operator/... output:rbac:dir=charts/slurmcluster-operator/files
 	$(GO_TOOL) crd-ref-docs --log-level=ERROR --config=hack/crd-ref-docs.yaml --source-path=api/v1alpha1 --renderer=markdown --output-path=docs/reference/api.md
 	go test ./operator/internal/slurmconf -run Test -update >/dev/null
+	go -C tools/seccomp run . >docs/how-to/user-namespaces.json
 
 .PHONY: packages
 packages: ## install the Debian packages that building and the local Kubernetes need

@@ -20,6 +20,10 @@ prepare() {
   step "Operator" hack/install.sh
   # The demo's cluster asks for whole CPUs, which the tests' clusters then could not have.
   [ -z "$LOCAL" ] || kubectl slurmcluster delete demo --namespace slurmcluster-demo --ignore-not-found
+  if [ -n "$LOCAL" ]; then
+    install -D -m 0644 docs/how-to/user-namespaces.json "${LOCALKUBE_STATE_DIR:-/var/lib/localkube}/kubelet/seccomp/user-namespaces.json"
+    export SECCOMP_PROFILE=user-namespaces.json
+  fi
   export SLURM_IMAGES=${REGISTRY:-$PREFIX}/slurm:trixie,${REGISTRY:-$PREFIX}/slurm:forky
   export USER_IMAGES=${REGISTRY:-$PREFIX}/user:trixie,${REGISTRY:-$PREFIX}/busybox:trixie
 }

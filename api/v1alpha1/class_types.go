@@ -173,6 +173,15 @@ type ClassLimits struct {
 	// +kubebuilder:validation:MaxItems=32
 	Images []ImagePattern `json:"images,omitempty"`
 
+	// seccompProfiles that node sets may have beside RuntimeDefault: Unconfined, or the paths of profiles on the machines. Default:
+	// none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=255
+	SeccompProfiles []string `json:"seccompProfiles,omitempty"`
+
 	// ttl is the longest ttl, which clusters that ask for none get.
 	// +optional
 	// +kubebuilder:validation:Type=string

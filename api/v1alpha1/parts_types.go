@@ -298,7 +298,7 @@ type HomeSpec struct {
 
 // SharedVolume is a directory that all pods of the cluster share.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.persistentVolumeClaim), has(self.configMap), has(self.secret)].filter(x, x).size() == 1",message="a volume has exactly one of persistentVolumeClaim, configMap and secret"
+// +kubebuilder:validation:XValidation:rule="[has(self.persistentVolumeClaim), has(self.configMap), has(self.secret), has(self.image)].filter(x, x).size() == 1",message="a volume has exactly one of persistentVolumeClaim, configMap, secret and image"
 type SharedVolume struct {
 	// name of the volume.
 	// +required
@@ -336,4 +336,41 @@ type SharedVolume struct {
 	// secret is a Secret in the cluster's namespace.
 	// +optional
 	Secret *corev1.SecretVolumeSource `json:"secret,omitempty"`
+
+	// image is an image whose files are mounted, read-only: data, software, or a root directory for containers inside jobs. It
+	// needs a Kubernetes with image volumes.
+	// +optional
+	Image *ImageVolume `json:"image,omitempty"`
+}
+
+// ImageVolume is an image whose files are mounted.
+type ImageVolume struct {
+	// reference of the image, such as docker.io/library/python:slim.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=500
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9][-a-zA-Z0-9._:/@]*$`
+	Reference string `json:"reference"`
+
+	// pullPolicy says when it is pulled. Default: Always for the tag latest, IfNotPresent otherwise.
+	// +optional
+	// +kubebuilder:validation:Enum=Always;Never;IfNotPresent
+	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty"`
+}
+
+// SeccompProfile is which system calls the processes of a container may make, as in a pod's securityContext.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.localhostProfile) == (self.type == 'Localhost')",message="localhostProfile is for type: Localhost, and needed there"
+type SeccompProfile struct {
+	// type is RuntimeDefault, what containers have in general; Localhost, a file on the machines; or Unconfined.
+	// +required
+	// +kubebuilder:validation:Enum=RuntimeDefault;Localhost;Unconfined
+	Type corev1.SeccompProfileType `json:"type"`
+
+	// localhostProfile is the file's path below the directory seccomp of the kubelet, such as profiles/user-namespaces.json.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.contains('..')",message="localhostProfile is a relative path without '..'"
+	LocalhostProfile *string `json:"localhostProfile,omitempty"`
 }

@@ -306,6 +306,11 @@ type NodeSet struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	RuntimeClassName string `json:"runtimeClassName,omitempty"`
 
+	// seccompProfile is which system calls jobs may make. Default: type RuntimeDefault, which allows no user namespaces, and so
+	// no containers inside jobs.
+	// +optional
+	SeccompProfile *SeccompProfile `json:"seccompProfile,omitempty"`
+
 	// priorityClassName is the PriorityClass of the pods. Pods of a higher priority may take the place of these
 	// nodes: Slurm runs their jobs again elsewhere. Default: what Kubernetes gives pods that name none.
 	// +optional

@@ -218,10 +218,14 @@ type Granted struct {
 	// image of the cluster.
 	// +optional
 	Image string `json:"image,omitempty"`
-	// nodeImages are those that node sets have of their own.
+	// nodeImages are those that node sets and volumes have of their own.
 	// +optional
 	// +listType=atomic
 	NodeImages []string `json:"nodeImages,omitempty"`
+	// seccompProfiles that node sets have beside RuntimeDefault.
+	// +optional
+	// +listType=atomic
+	SeccompProfiles []string `json:"seccompProfiles,omitempty"`
 	// configKeys of the cluster.
 	// +optional
 	// +listType=atomic

@@ -66,6 +66,19 @@ var wrongSpecs = map[string]struct {
 		n.Replicas, n.Autoscale, n.TaskBinding = nil, &v1alpha1.Autoscale{Max: 1}, v1alpha1.TaskBindingCores
 		n.Resources.Requests = v1alpha1.ResourceRequests{}
 	}), "autoscale needs taskBinding: None"},
+	"seccomp, no file": {set(func(n *v1alpha1.NodeSet) {
+		n.SeccompProfile = &v1alpha1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost}
+	}),
+		"localhostProfile is for type: Localhost"},
+	"seccomp, a file": {set(func(n *v1alpha1.NodeSet) {
+		n.SeccompProfile = &v1alpha1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined, LocalhostProfile: ptr.To("a")}
+	}), "localhostProfile is for type: Localhost"},
+	"seccomp, elsewhere": {set(func(n *v1alpha1.NodeSet) {
+		n.SeccompProfile = &v1alpha1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: ptr.To("/etc/a")}
+	}), "localhostProfile is a relative path"},
+	"volume of two": {func(s *spec) {
+		s.Volumes = []v1alpha1.SharedVolume{{Name: "v", MountPath: "/v", Image: &v1alpha1.ImageVolume{Reference: "a"}, Secret: &corev1.SecretVolumeSource{SecretName: "a"}}}
+	}, "exactly one of persistentVolumeClaim, configMap, secret and image"},
 	"power saving":     {config("SuspendTime", "60"), "that the operator sets itself; remove it"},
 	"nobody out":       {set(func(n *v1alpha1.NodeSet) { n.MaxUnavailable = ptr.To(intstr.FromInt32(0)) }), "maxUnavailable is a number of nodes, at least 1"},
 	"many out":         {set(func(n *v1alpha1.NodeSet) { n.MaxUnavailable = ptr.To(intstr.FromString("many")) }), "maxUnavailable is a number of nodes, at least 1"},

@@ -40,6 +40,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.GrantedApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HomeSpec"):
 		return &apiv1alpha1.HomeSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ImageVolume"):
+		return &apiv1alpha1.ImageVolumeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JobCounts"):
 		return &apiv1alpha1.JobCountsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LifecycleSpec"):
@@ -58,6 +60,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PodTemplateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ResourceRequests"):
 		return &apiv1alpha1.ResourceRequestsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SeccompProfile"):
+		return &apiv1alpha1.SeccompProfileApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SharedVolume"):
 		return &apiv1alpha1.SharedVolumeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SlurmCluster"):

@@ -115,6 +115,7 @@ func (o *Options) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.Storage, "storage", "", "keep the queue on a volume of this `SIZE`, such as 1Gi")
 	flags.StringVar(&o.StorageClass, "storage-class", "", "keep the queue on a volume of this class, by `NAME`")
 	flags.StringArrayVar(&o.Volumes, "volume", nil, "mount a claim on all pods, as `CLAIM:/PATH[:ro]` (repeatable)")
+	flags.StringArrayVar(&o.ImageVolumes, "image-volume", nil, "mount an image's files on all pods, as `IMAGE:/PATH` (repeatable)")
 	flags.StringArrayVar(&o.Config, "config", nil, "set a parameter of slurm.conf, as `KEY=VALUE` (repeatable)")
 	flags.StringVar(&o.Auth, "auth", "", "how daemons and clients know each other: `munge|slurm` (default: munge)")
 	flags.StringVar(&o.Egress, "egress", "", "where pods may connect to: `open|restricted`; the latter is to each other and DNS (default: open)")

@@ -33,20 +33,20 @@ func TestDryRunGolden(t *testing.T) {
 		"full": {
 			"demo", "--nodes", "4", "--cpus", "2", "--memory", "4Gi", "--node-set", "big", "--image", "registry.example/slurm:1",
 			"--features", "avx2,fast", "--storage", "2Gi", "--storage-class", "ssd", "--volume", "home:/home/user",
-			"--volume", "data.2024:/data:ro", "--config", "MaxJobCount=500", "--config", "SchedulerParameters=a=1,b", "--ttl", "2d", "--idle-timeout", "30m",
+			"--volume", "data.2024:/data:ro", "--image-volume", "registry.example:5000/tools:2:/images/tools", "--config", "MaxJobCount=500", "--config", "SchedulerParameters=a=1,b", "--ttl", "2d", "--idle-timeout", "30m",
 		},
 		"nodes": {
 			"demo", "--nodes", "8", "--cpus", "8", "--memory", "32Gi", "--tmp", "20Gi", "--task-binding", "cores", "--runtime-class", "nvidia",
 			"--priority-class", "batch", "--devices", "nvidia.com/gpu=2", "--devices", "xilinx.com/u250=1:fpga:/dev/xclmgmt*:/dev/dri/renderD*",
 			"--devices", "example.com/nic", "--node-selector", "pool=gpu", "--node-selector", "example.com/zone=a",
 			"--toleration", "nvidia.com/gpu=present:NoSchedule", "--toleration", "batch", "--toleration", "spot:NoExecute", "--toleration", "empty=",
-			"--max-unavailable", "25%", "--drain-timeout", "12h",
+			"--max-unavailable", "25%", "--drain-timeout", "12h", "--seccomp-profile", "profiles/user-namespaces.json",
 		},
 		"node-sets": {
 			"demo", "--nodes", "2", "--max-unavailable", "2", "--drain-timeout", "0",
 			"--add-nodes", "name=gpu,nodes=0-4,node-idle-timeout=2m,cpus=8,memory=16Gi,cpu-request=4,memory-request=8Gi,tmp=10Gi,devices=nvidia.com/gpu=1+a.b/c=2:fpga:/dev/c*," +
 				"features=a100+nvlink,runtime-class=nvidia,priority-class=batch,node-selector=pool=gpu+zone=a,toleration=gpu=yes:NoSchedule+spot," +
-				"max-unavailable=10%,drain-timeout=1d",
+				"max-unavailable=10%,drain-timeout=1d,seccomp-profile=unconfined",
 			"--add-nodes", "name=big,task-binding=cores,cpus=64",
 		},
 		"partitions": {

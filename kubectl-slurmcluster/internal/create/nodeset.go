@@ -56,6 +56,8 @@ type NodeSetOptions struct {
 	// Devices have the form RESOURCE[=N][:GRES][:/dev/FILE...].
 	Devices, Features                        []string
 	TaskBinding, RuntimeClass, PriorityClass string
+	// SeccompProfile is unconfined, or a file on the machines.
+	SeccompProfile string
 	// NodeSelector has the form KEY=VALUE, and Tolerations KEY[=VALUE][:EFFECT].
 	NodeSelector, Tolerations []string
 	// MaxUnavailable is a number or a percentage.
@@ -88,6 +90,7 @@ func (n *NodeSetOptions) flags() *pflag.FlagSet {
 	flags.StringSliceVar(&n.Features, "features", nil, "Slurm features of the nodes, as `NAME,...`")
 	flags.StringVar(&n.TaskBinding, "task-binding", "", "what Slurm binds tasks to: `none|cores`; the latter where machines give pods CPUs of their own (default: none)")
 	flags.StringVar(&n.RuntimeClass, "runtime-class", "", "RuntimeClass of the nodes, by `NAME`, such as nvidia")
+	flags.StringVar(&n.SeccompProfile, "seccomp-profile", "", "which system calls jobs may make: `unconfined|FILE`, the latter on the machines (default: the runtime's)")
 	flags.StringVar(&n.PriorityClass, "priority-class", "", "PriorityClass of the nodes, by `NAME`")
 	flags.StringArrayVar(&n.NodeSelector, "node-selector", nil, "machines for the nodes have this label, as `KEY=VALUE` (repeatable)")
 	flags.StringArrayVar(&n.Tolerations, "toleration", nil, "machines for the nodes may have this `TAINT`: KEY[=VALUE][:EFFECT] (repeatable)")
@@ -115,6 +118,7 @@ func (n *NodeSetOptions) nodeSet() (v1alpha1.NodeSet, []error) {
 		choose(n.flag("task-binding"), n.TaskBinding, &set.TaskBinding, v1alpha1.TaskBindingNone, v1alpha1.TaskBindingCores),
 		n.checkCores(&set),
 		objectName(n.flag("runtime-class"), n.RuntimeClass, "a RuntimeClass", "runtimeclasses", &set.RuntimeClassName),
+		n.checkSeccompProfile(&set),
 		objectName(n.flag("priority-class"), n.PriorityClass, "a PriorityClass", "priorityclasses", &set.PriorityClassName),
 		n.checkNodeSelector(&set.Template),
 		n.checkTolerations(&set.Template),
@@ -122,6 +126,22 @@ func (n *NodeSetOptions) nodeSet() (v1alpha1.NodeSet, []error) {
 		n.checkDrainTimeout(&set),
 	}
 	return set, errs
+}
+
+func (n *NodeSetOptions) checkSeccompProfile(set *v1alpha1.NodeSet) error {
+	switch text := n.SeccompProfile; {
+	case text == "":
+	case strings.EqualFold(text, string(corev1.SeccompProfileTypeUnconfined)):
+		set.SeccompProfile = &v1alpha1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}
+	case strings.EqualFold(text, string(corev1.SeccompProfileTypeRuntimeDefault)):
+		set.SeccompProfile = &v1alpha1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
+	case strings.HasPrefix(text, "/") || strings.Contains(text, "..") || len([]rune(text)) > maxPath:
+		return fmt.Errorf("%s %q is not a file below the kubelet's directory of seccomp profiles, such as profiles/user-namespaces.json",
+			n.flag("seccomp-profile"), text)
+	default:
+		set.SeccompProfile = &v1alpha1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: &text}
+	}
+	return nil
 }
 
 // flag is a flag's name as it was written.

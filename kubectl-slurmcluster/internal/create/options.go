@@ -37,6 +37,8 @@ type Options struct {
 	Home, HomeSize         string
 	KeepHome, AllOrNothing bool
 	Volumes, Config        []string
+	// ImageVolumes are IMAGE:/PATH.
+	ImageVolumes []string
 	// Auth, Egress and Isolation are words of the API, in upper or lower case; empty: the API's defaults.
 	Auth, Egress, Isolation string
 	// Set has fields of the spec in the form PATH=VALUE, as Helm reads it.

@@ -110,6 +110,12 @@ func TestUse(t *testing.T) {
 	require.Equal(t, []string{"A", "B"}, use.ConfigKeys)
 }
 
+func seccomp(kind corev1.SeccompProfileType, file *string) func(*v1alpha1.SlurmClusterSpec) {
+	return func(s *v1alpha1.SlurmClusterSpec) {
+		s.NodeSets[0].SeccompProfile = &v1alpha1.SeccompProfile{Type: kind, LocalhostProfile: file}
+	}
+}
+
 func TestExceeds(t *testing.T) {
 	spec := func(change func(*v1alpha1.SlurmClusterSpec)) *v1alpha1.SlurmClusterSpec {
 		s := &v1alpha1.SlurmClusterSpec{Image: "mine:1", Tenancy: v1alpha1.TenancySingleUser, NodeSets: []v1alpha1.NodeSet{set("cpu", 4, "2", "2Gi")}}
@@ -137,7 +143,15 @@ func TestExceeds(t *testing.T) {
 		"image, by name":  {v1alpha1.ClassLimits{Images: []v1alpha1.ImagePattern{"mine:1"}}, nil, ""},
 		"image, by start": {v1alpha1.ClassLimits{Images: []v1alpha1.ImagePattern{"min*"}}, nil, ""},
 		"the operator's":  {v1alpha1.ClassLimits{Images: []v1alpha1.ImagePattern{"a:1"}}, func(s *v1alpha1.SlurmClusterSpec) { s.Image = "operator:1" }, ""},
-		"no image":        {v1alpha1.ClassLimits{Images: []v1alpha1.ImagePattern{"a:1"}}, func(s *v1alpha1.SlurmClusterSpec) { s.Image = "" }, ""},
+		"volume": {v1alpha1.ClassLimits{Images: []v1alpha1.ImagePattern{"mine:1"}}, func(s *v1alpha1.SlurmClusterSpec) {
+			s.Volumes = []v1alpha1.SharedVolume{{Name: "v", MountPath: "/v", Image: &v1alpha1.ImageVolume{Reference: "other:1"}}}
+		}, "may have image mine:1, and has other:1"},
+		"seccomp": {v1alpha1.ClassLimits{}, seccomp(corev1.SeccompProfileTypeUnconfined, nil), "may have seccompProfile RuntimeDefault, and has Unconfined"},
+		"seccomp, another": {v1alpha1.ClassLimits{SeccompProfiles: []string{"Unconfined"}}, seccomp(corev1.SeccompProfileTypeLocalhost, ptr.To("a.json")),
+			"may have seccompProfile RuntimeDefault or Unconfined, and has a.json"},
+		"seccomp, allowed": {v1alpha1.ClassLimits{SeccompProfiles: []string{"a.json"}}, seccomp(corev1.SeccompProfileTypeLocalhost, ptr.To("a.json")), ""},
+		"seccomp, default": {v1alpha1.ClassLimits{}, seccomp(corev1.SeccompProfileTypeRuntimeDefault, nil), ""},
+		"no image":         {v1alpha1.ClassLimits{Images: []v1alpha1.ImagePattern{"a:1"}}, func(s *v1alpha1.SlurmClusterSpec) { s.Image = "" }, ""},
 		"a key": {v1alpha1.ClassLimits{ConfigKeys: []v1alpha1.ConfigKey{"KillWait"}}, func(s *v1alpha1.SlurmClusterSpec) {
 			s.Config = map[string]v1alpha1.ConfigValue{"Prolog": "x", "killwait": "5"}
 		}, "only KillWait in spec.config, and has Prolog"},

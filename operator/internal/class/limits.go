@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,11 +30,33 @@ func Use(className string, spec *v1alpha1.SlurmClusterSpec) *v1alpha1.Granted {
 		add(&use.Memory, set.Resources.Memory, nodes)
 		most(&use.NodeCPU, set.Resources.CPU)
 		most(&use.NodeMemory, set.Resources.Memory)
-		if set.Image != "" && !slices.Contains(use.NodeImages, set.Image) {
-			use.NodeImages = append(use.NodeImages, set.Image)
+		addName(&use.NodeImages, set.Image)
+		addName(&use.SeccompProfiles, profileOf(set))
+	}
+	for _, v := range spec.Volumes {
+		if v.Image != nil {
+			addName(&use.NodeImages, v.Image.Reference)
 		}
 	}
 	return use
+}
+
+// profileOf is a node set's seccomp profile, as a class names it; empty for RuntimeDefault.
+func profileOf(set v1alpha1.NodeSet) string {
+	switch p := set.SeccompProfile; {
+	case p == nil || p.Type == corev1.SeccompProfileTypeRuntimeDefault:
+		return ""
+	case p.LocalhostProfile != nil:
+		return *p.LocalhostProfile
+	default:
+		return string(p.Type)
+	}
+}
+
+func addName(list *[]string, name string) {
+	if name != "" && !slices.Contains(*list, name) {
+		*list = append(*list, name)
+	}
 }
 
 func add(sum *resource.Quantity, one resource.Quantity, times int) {
@@ -81,6 +104,12 @@ func Exceeds(spec *v1alpha1.SlurmClusterSpec, use, granted *v1alpha1.Granted, cl
 	c.image(class, use.Image, granted == nil || granted.Image != use.Image, operatorImage)
 	for _, image := range use.NodeImages {
 		c.image(class, image, !slices.Contains(had.NodeImages, image), operatorImage)
+	}
+	for _, profile := range use.SeccompProfiles {
+		if !slices.Contains(l.SeccompProfiles, profile) {
+			allowed := append([]string{string(corev1.SeccompProfileTypeRuntimeDefault)}, l.SeccompProfiles...)
+			c.exceeds(!slices.Contains(had.SeccompProfiles, profile), "seccompProfile %s, and has %s", listed(allowed), profile)
+		}
 	}
 	if l.ConfigKeys != nil {
 		for _, key := range use.ConfigKeys {

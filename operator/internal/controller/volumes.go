@@ -34,6 +34,11 @@ func (s *scope) checkVolumes(ctx context.Context) error {
 	var problems []status.Problem
 	contents := map[string]any{}
 	for _, v := range s.cluster.Spec.Volumes {
+		if v.Image != nil && !s.ImageVolumes {
+			problems = append(problems, status.Problem{Reason: v1alpha1.ReasonVolumeUnavailable, Message: fmt.Sprintf(
+				"spec.volumes %q is an image, and this Kubernetes mounts none (image volumes came with 1.33, where they are a feature gate, or "+
+					"the operator runs with imageVolumes: never): put its files on a claim", v.Name)})
+		}
 		kind, name, o, optional := referent(v)
 		if o == nil || optional && v.SubPath == "" {
 			continue

@@ -51,6 +51,7 @@ func full() Cluster {
 	s.NodeSets[0].Replicas = ptr.To[int32](3)
 	s.NodeSets[0].Features = []v1alpha1.Feature{"avx", "cpu"}
 	s.NodeSets[0].RuntimeClassName = "nvidia"
+	s.NodeSets[0].SeccompProfile = &v1alpha1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: ptr.To("a/b.json")}
 	s.NodeSets[0].Resources.Devices = []v1alpha1.Device{
 		{Resource: "nvidia.com/gpu", Count: 2}, {Resource: "amd.com/gpu", Count: 1},
 		{Resource: "xilinx.com/fpga-U250.x", Count: 1, Files: []v1alpha1.DeviceFile{"/dev/xclmgmt*", "/dev/xfpga/*"}},
@@ -65,6 +66,7 @@ func full() Cluster {
 		{Name: "home", MountPath: contract.HomeDir, SubPath: "me", PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "home"}},
 		{Name: "data", MountPath: "/data", ReadOnly: true, ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: "data"}, Items: []corev1.KeyToPath{{Key: "a", Path: "b"}}}},
+		{Name: "tools", MountPath: "/tools", Image: &v1alpha1.ImageVolume{Reference: "example.org/tools:1", PullPolicy: corev1.PullAlways}},
 		{Name: "token", MountPath: "/token", Secret: &corev1.SecretVolumeSource{SecretName: "token", DefaultMode: ptr.To[int32](0o400)}},
 	}
 	s.Partitions = []v1alpha1.Partition{{Name: "day", MaxNodes: ptr.To[int32](2)}, {Name: "night", NodeSets: []v1alpha1.NodeSetName{"cpu"}, State: "DOWN"}}

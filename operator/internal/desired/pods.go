@@ -117,7 +117,10 @@ func env(name, value string) *corev1ac.EnvVarApplyConfiguration {
 }
 
 func userEnv(t v1alpha1.PodTemplate) []*corev1ac.EnvVarApplyConfiguration {
-	list := make([]*corev1ac.EnvVarApplyConfiguration, 0, len(t.Env))
+	list := make([]*corev1ac.EnvVarApplyConfiguration, 0, len(t.Env)+1)
+	if !slices.ContainsFunc(t.Env, func(e v1alpha1.EnvVar) bool { return e.Name == "USER" }) {
+		list = append(list, env("USER", contract.UserName)) // a login would set it, and jobs take it along
+	}
 	for _, e := range t.Env {
 		list = append(list, env(e.Name, e.Value))
 	}

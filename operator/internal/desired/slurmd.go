@@ -129,6 +129,9 @@ func slurmd(c Cluster, set v1alpha1.NodeSet) *corev1ac.ContainerApplyConfigurati
 			corev1ac.ExecAction().WithCommand(shimOf(set), "drain")))).
 		WithVolumeMounts(mainMounts(c)...).
 		WithVolumeMounts(mount("spool", contract.SpoolDir))
+	if set.SeccompProfile != nil {
+		ac.SecurityContext.WithSeccompProfile(as[corev1ac.SeccompProfileApplyConfiguration](set.SeccompProfile))
+	}
 	if c.ownAuth() {
 		return ac.WithVolumeMounts(mount("keys", contract.KeyDir))
 	}

@@ -47,6 +47,9 @@ func withUserVolumes(spec *corev1ac.PodSpecApplyConfiguration, volumes []v1alpha
 
 func userVolume(v v1alpha1.SharedVolume) *corev1ac.VolumeApplyConfiguration {
 	source := corev1.VolumeSource{PersistentVolumeClaim: v.PersistentVolumeClaim, ConfigMap: v.ConfigMap, Secret: v.Secret}
+	if v.Image != nil {
+		source.Image = &corev1.ImageVolumeSource{Reference: v.Image.Reference, PullPolicy: v.Image.PullPolicy}
+	}
 	ac := corev1ac.Volume().WithName("user-" + v.Name)
 	ac.VolumeSourceApplyConfiguration = *as[corev1ac.VolumeSourceApplyConfiguration](source)
 	return ac

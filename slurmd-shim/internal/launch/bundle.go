@@ -57,7 +57,7 @@ func (p TaskProlog) Write(file string) error { return WriteFile(file, []byte(p.s
 var variable = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // own are variables of the container that are about the pod, or about slurmd, and not about the image's programs.
-var own = pattern.New(`^(HOME|HOSTNAME|PWD|OLDPWD|SHLVL|TERM|_|RES_OPTIONS|MALLOC_ARENA_MAX|HWLOC_PLUGINS_PATH|KUBERNETES_.*|SLURM.*)$`)
+var own = pattern.New(`^(HOME|USER|HOSTNAME|PWD|OLDPWD|SHLVL|TERM|_|RES_OPTIONS|MALLOC_ARENA_MAX|HWLOC_PLUGINS_PATH|KUBERNETES_.*|SLURM.*)$`)
 
 func (p TaskProlog) script() string {
 	var script strings.Builder

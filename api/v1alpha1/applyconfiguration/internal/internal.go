@@ -139,6 +139,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: nodes
       type:
         scalar: numeric
+    - name: seccompProfiles
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: tenancies
       type:
         list:
@@ -257,6 +263,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: nodes
       type:
         scalar: numeric
+    - name: seccompProfiles
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: ttl
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
@@ -280,6 +292,15 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.ImagePattern
   scalar: string
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.ImageVolume
+  map:
+    fields:
+    - name: pullPolicy
+      type:
+        namedType: io.k8s.api.core.v1.PullPolicy
+    - name: reference
+      type:
+        scalar: string
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.JobCounts
   map:
     fields:
@@ -385,6 +406,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: runtimeClassName
       type:
         scalar: string
+    - name: seccompProfile
+      type:
+        namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.SeccompProfile
     - name: taskBinding
       type:
         namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.TaskBinding
@@ -498,12 +522,24 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: memory
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+- name: com.github.slurmcluster.slurmcluster.api.v1alpha1.SeccompProfile
+  map:
+    fields:
+    - name: localhostProfile
+      type:
+        scalar: string
+    - name: type
+      type:
+        namedType: io.k8s.api.core.v1.SeccompProfileType
 - name: com.github.slurmcluster.slurmcluster.api.v1alpha1.SharedVolume
   map:
     fields:
     - name: configMap
       type:
         namedType: io.k8s.api.core.v1.ConfigMapVolumeSource
+    - name: image
+      type:
+        namedType: com.github.slurmcluster.slurmcluster.api.v1alpha1.ImageVolume
     - name: mountPath
       type:
         scalar: string
@@ -923,6 +959,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: requests
       type:
         namedType: io.k8s.api.core.v1.ResourceList
+- name: io.k8s.api.core.v1.SeccompProfileType
+  scalar: string
 - name: io.k8s.api.core.v1.SecretVolumeSource
   map:
     fields:

@@ -33,6 +33,9 @@ type ClassLimitsApplyConfiguration struct {
 	// images that a cluster may use: names, or their beginnings followed by *. That of defaults is always allowed, and so is
 	// the operator's.
 	Images []apiv1alpha1.ImagePattern `json:"images,omitempty"`
+	// seccompProfiles that node sets may have beside RuntimeDefault: Unconfined, or the paths of profiles on the machines. Default:
+	// none.
+	SeccompProfiles []string `json:"seccompProfiles,omitempty"`
 	// ttl is the longest ttl, which clusters that ask for none get.
 	TTL *v1.Duration `json:"ttl,omitempty"`
 	// idleTimeout is the longest idleTimeout, which clusters that ask for none get.
@@ -113,6 +116,16 @@ func (b *ClassLimitsApplyConfiguration) WithClustersPerUser(value int32) *ClassL
 func (b *ClassLimitsApplyConfiguration) WithImages(values ...apiv1alpha1.ImagePattern) *ClassLimitsApplyConfiguration {
 	for i := range values {
 		b.Images = append(b.Images, values[i])
+	}
+	return b
+}
+
+// WithSeccompProfiles adds the given value to the SeccompProfiles field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the SeccompProfiles field.
+func (b *ClassLimitsApplyConfiguration) WithSeccompProfiles(values ...string) *ClassLimitsApplyConfiguration {
+	for i := range values {
+		b.SeccompProfiles = append(b.SeccompProfiles, values[i])
 	}
 	return b
 }

@@ -32,8 +32,10 @@ type GrantedApplyConfiguration struct {
 	IdleTimeout *v1.Duration `json:"idleTimeout,omitempty"`
 	// image of the cluster.
 	Image *string `json:"image,omitempty"`
-	// nodeImages are those that node sets have of their own.
+	// nodeImages are those that node sets and volumes have of their own.
 	NodeImages []string `json:"nodeImages,omitempty"`
+	// seccompProfiles that node sets have beside RuntimeDefault.
+	SeccompProfiles []string `json:"seccompProfiles,omitempty"`
 	// configKeys of the cluster.
 	ConfigKeys []string `json:"configKeys,omitempty"`
 }
@@ -122,6 +124,16 @@ func (b *GrantedApplyConfiguration) WithImage(value string) *GrantedApplyConfigu
 func (b *GrantedApplyConfiguration) WithNodeImages(values ...string) *GrantedApplyConfiguration {
 	for i := range values {
 		b.NodeImages = append(b.NodeImages, values[i])
+	}
+	return b
+}
+
+// WithSeccompProfiles adds the given value to the SeccompProfiles field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the SeccompProfiles field.
+func (b *GrantedApplyConfiguration) WithSeccompProfiles(values ...string) *GrantedApplyConfiguration {
+	for i := range values {
+		b.SeccompProfiles = append(b.SeccompProfiles, values[i])
 	}
 	return b
 }

@@ -37,6 +37,9 @@ type NodeSetApplyConfiguration struct {
 	// runtimeClassName is the RuntimeClass of the pods, such as nvidia where GPUs need it, or gvisor. Default: the cluster's
 	// own runtime.
 	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
+	// seccompProfile is which system calls jobs may make. Default: type RuntimeDefault, which allows no user namespaces, and so
+	// no containers inside jobs.
+	SeccompProfile *SeccompProfileApplyConfiguration `json:"seccompProfile,omitempty"`
 	// priorityClassName is the PriorityClass of the pods. Pods of a higher priority may take the place of these
 	// nodes: Slurm runs their jobs again elsewhere. Default: what Kubernetes gives pods that name none.
 	PriorityClassName *string `json:"priorityClassName,omitempty"`
@@ -125,6 +128,14 @@ func (b *NodeSetApplyConfiguration) WithTaskBinding(value apiv1alpha1.TaskBindin
 // If called multiple times, the RuntimeClassName field is set to the value of the last call.
 func (b *NodeSetApplyConfiguration) WithRuntimeClassName(value string) *NodeSetApplyConfiguration {
 	b.RuntimeClassName = &value
+	return b
+}
+
+// WithSeccompProfile sets the SeccompProfile field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SeccompProfile field is set to the value of the last call.
+func (b *NodeSetApplyConfiguration) WithSeccompProfile(value *SeccompProfileApplyConfiguration) *NodeSetApplyConfiguration {
+	b.SeccompProfile = value
 	return b
 }
 

@@ -27,6 +27,9 @@ type SharedVolumeApplyConfiguration struct {
 	ConfigMap *v1.ConfigMapVolumeSource `json:"configMap,omitempty"`
 	// secret is a Secret in the cluster's namespace.
 	Secret *v1.SecretVolumeSource `json:"secret,omitempty"`
+	// image is an image whose files are mounted, read-only: data, software, or a root directory for containers inside jobs. It
+	// needs a Kubernetes with image volumes.
+	Image *ImageVolumeApplyConfiguration `json:"image,omitempty"`
 }
 
 // SharedVolumeApplyConfiguration constructs a declarative configuration of the SharedVolume type for use with
@@ -88,5 +91,13 @@ func (b *SharedVolumeApplyConfiguration) WithConfigMap(value v1.ConfigMapVolumeS
 // If called multiple times, the Secret field is set to the value of the last call.
 func (b *SharedVolumeApplyConfiguration) WithSecret(value v1.SecretVolumeSource) *SharedVolumeApplyConfiguration {
 	b.Secret = &value
+	return b
+}
+
+// WithImage sets the Image field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Image field is set to the value of the last call.
+func (b *SharedVolumeApplyConfiguration) WithImage(value *ImageVolumeApplyConfiguration) *SharedVolumeApplyConfiguration {
+	b.Image = value
 	return b
 }
