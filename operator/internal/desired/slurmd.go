@@ -76,11 +76,12 @@ func slurmdPodSpec(c Cluster, set v1alpha1.NodeSet) *corev1ac.PodSpecApplyConfig
 	if set.PriorityClassName != "" {
 		spec.WithPriorityClassName(set.PriorityClassName)
 	}
-	// Sandboxes such as gVisor are one machine for all of a pod, of the size that the pod is limited to: without limits in
-	// every container the pod has none, and slurmd would find all of the host.
-	if set.TaskBinding == v1alpha1.TaskBindingCores || set.RuntimeClassName != "" {
-		for i := range spec.InitContainers {
+	for i := range spec.InitContainers {
+		switch {
+		case set.TaskBinding == v1alpha1.TaskBindingCores:
 			guaranteed(&spec.InitContainers[i])
+		case set.RuntimeClassName != "":
+			limited(&spec.InitContainers[i])
 		}
 	}
 	return spec
@@ -163,11 +164,20 @@ func slurmdArgs(set v1alpha1.NodeSet) []string {
 	return args
 }
 
-// guaranteed gives a container resources that do not cost the pod its exclusive CPUs, nor its limits as a whole: those need
-// limits in every container, exclusive CPUs also requests that are the limits. munged takes far less than this.
+// aLittle is more than munged takes.
+var aLittle = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("32Mi")}
+
+// guaranteed gives a container resources that do not cost the pod its exclusive CPUs: those need requests that are the limits in
+// every container.
 func guaranteed(ac *corev1ac.ContainerApplyConfiguration) {
-	list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("32Mi")}
-	ac.WithResources(corev1ac.ResourceRequirements().WithLimits(list).WithRequests(list))
+	ac.WithResources(corev1ac.ResourceRequirements().WithLimits(aLittle).WithRequests(aLittle))
+}
+
+// limited gives a container limits, and sets nothing aside for it. Sandboxes such as gVisor are one machine for all of a pod, of the
+// size that the pod is limited to: without limits in every container the pod has none, and slurmd would find all of the host.
+func limited(ac *corev1ac.ContainerApplyConfiguration) {
+	none := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("0"), corev1.ResourceMemory: resource.MustParse("0")}
+	ac.WithResources(corev1ac.ResourceRequirements().WithLimits(aLittle).WithRequests(none))
 }
 
 // requests are the limits, but for what the set asks to be set aside less of.
