@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# image.sh slurm|hpc|user|busybox SUITE, or image.sh operator: builds an image and brings it to the Kubernetes in use: into the
+# image.sh slurm|hpc|user|lammps|busybox SUITE, or image.sh operator: builds an image and brings it to the Kubernetes in use: into the
 # local one's containerd, or into the registry that REGISTRY names.
 . "$(dirname "$0")/lib.sh"
 name=$1 tag=${2:-$TAG}

@@ -57,6 +57,8 @@ for part in "$@"; do
       ;;
     examples)
       prepare
+      step "Image: LAMMPS" hack/image.sh lammps trixie
+      USER_IMAGES+=,${REGISTRY:-$PREFIX}/lammps:trixie
       step "All examples, the long ones as well" env EXAMPLES=all go test -tags e2e -count=1 -timeout 30m -v -run TestExamples ./e2e/suite
       ;;
     chaos)

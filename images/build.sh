@@ -10,6 +10,7 @@ usage() {
 		usage: images/build.sh slurm SUITE OUT.tar     (SUITE: trixie has Slurm 24.11, forky 26.05)
 		       images/build.sh hpc SUITE OUT.tar       (the Slurm image, built before, with MPI and hpcc)
 		       images/build.sh user SUITE OUT.tar      (a language and MPI, nothing of Slurm: for tests)
+		       images/build.sh lammps SUITE OUT.tar    (LAMMPS, nothing of Slurm: for an example)
 		       images/build.sh busybox SUITE OUT.tar   (a shell and nothing else: for tests)
 		       images/build.sh operator OUT.tar
 
@@ -164,7 +165,7 @@ deliver() {
 case ${1:-}/$# in
 slurm/3) kind=slurm suite=$2 out=$3 binary=slurmd-shim ;;
 hpc/3) kind=hpc suite=$2 out=$3 binary= ;;
-user/3 | busybox/3) kind=$1 suite=$2 out=$3 binary= ;;
+user/3 | lammps/3 | busybox/3) kind=$1 suite=$2 out=$3 binary= ;;
 operator/2) kind=operator suite=dev out=$2 binary=operator ;;
 *) usage ;;
 esac
@@ -204,7 +205,7 @@ fi
 
 prepare_buildah
 case $kind in
-user | busybox) build_plain ;;
+user | lammps | busybox) build_plain ;;
 *) "build_$kind" ;;
 esac
 run "write $out" "Is there room in $cache?" buildah push "$image" "docker-archive:$work/image.tar:$image"
