@@ -82,5 +82,17 @@ func TestBinding(t *testing.T) {
 		})
 		require.Equal(e, shared, c.Run("srun", "-w", "cpu-0", "sh", "-c", allowed))
 		require.Len(e, strings.Fields(c.Run("srun", "-N2", "sh", "-c", allowed)), 2)
+
+		// Ranks of MPI, in an image of one's own, are where Slurm has bound them: mpirun leaves that to Slurm's allocation.
+		c.Update(func(s *v1alpha1.SlurmClusterSpec) { s.NodeSets[1].Image = userImage(t, "user") })
+		c.AwaitSettled()
+		own = c.RunOn("own-0", "sh", "-c", allowed)
+		const rank = `python3 -c 'from mpi4py import MPI; import os; print(MPI.COMM_WORLD.rank, os.sched_getaffinity(0), flush=True)'`
+		id := c.Submit("mpirun -n 1 "+rank, "-w", "own-0", "--output=/tmp/out")
+		c.AwaitJob(id, "COMPLETED")
+		require.Equal(e, "0 {"+own+"}", c.RunOn("own-0", "cat", "/tmp/out"))
+		if strings.Contains(c.Run("sh", "-c", "srun --mpi=list 2>&1"), "pmix") { // Debian forky's Slurm has none
+			require.Equal(e, "0 {"+own+"}", c.Run("sh", "-c", "srun -w own-0 --mpi=pmix "+rank))
+		}
 	})
 }
