@@ -21,6 +21,7 @@ const pbsScript = `#!/bin/bash
 cd $PBS_O_WORKDIR
 echo "$PBS_JOBNAME $PBS_JOBID in $PWD, $PBS_ENVIRONMENT, limit $(squeue --noheader --job $PBS_JOBID --format=%l)"
 srun hostname | sort
+echo file $(sort "$PBS_NODEFILE" | uniq -c)
 `
 
 // TestPBS: who comes from PBS takes scripts and commands along, in a login shell and from outside.
@@ -36,11 +37,11 @@ func TestPBS(t *testing.T) {
 		require.Regexp(e, `^[0-9]+$`, id)
 		c.AwaitJob(id, "COMPLETED")
 		said := c.RunOn(node(c, id), "cat", "/home/user/weather.out")
-		require.Equal(e, "weather "+id+" in /home/user, PBS_BATCH, limit 10:00\ncpu-0\ncpu-1", said)
+		require.Equal(e, "weather "+id+" in /home/user, PBS_BATCH, limit 10:00\ncpu-0\ncpu-1\nfile 1 cpu-0 1 cpu-1", said)
 
 		id = submitted(c, e.Kubectl("slurmcluster", "sbatch", "demo", file))
 		c.AwaitJob(id, "COMPLETED")
-		require.Contains(e, e.Kubectl("slurmcluster", "logs", "demo", id), "weather "+id+" in /home/user, , limit 10:00\ncpu-0\ncpu-1")
+		require.Contains(e, e.Kubectl("slurmcluster", "logs", "demo", id), "weather "+id+" in /home/user, , limit 10:00\ncpu-0\ncpu-1\nfile 1 cpu-0 1 cpu-1")
 
 		id = login("echo 'sleep 1000' | qsub -N long -l nodes=1:ppn=1")
 		c.AwaitJob(id, "RUNNING")
