@@ -40,7 +40,7 @@ func ofImage(name, image string, nodes int32) harness.Change {
 	}
 }
 
-// TestOwnImage: nodes of images that have nothing of Slurm, one with a libc and one without, beside one of Slurm's own image. Jobs see
+// TestOwnImage: nodes of images that have nothing of Slurm, one with glibc and one with musl, beside one of Slurm's own image. Jobs see
 // their node's image, its environment, and Slurm's commands.
 func TestOwnImage(t *testing.T) {
 	t.Parallel()
@@ -71,7 +71,8 @@ squeue --me --noheader --format=%T`, "-C", "py", "--output=/tmp/out")
 				require.Equal(t, []string{"yes", "JobState=RUNNING", "RUNNING"}, append(out[:1:1], out[2:]...))
 				require.Regexp(t, "^/mine:/opt/user/bin:.*:"+contract.BundlePrograms+"$", out[1], "the image's PATH, and before it what the job puts there")
 
-				require.Equal(t, "no libc here, bb-0", c.Run("srun", "-C", "bb", "sh", "-c", "ls /lib >/dev/null 2>&1 || echo no libc here, $(hostname)"))
+				require.Equal(t, "no glibc on bb-0\nhello from musl",
+					c.Run("srun", "-C", "bb", "sh", "-c", "ls /lib | grep -v ^ld-musl- || echo no glibc on $(hostname); srun --overlap hello"))
 				id = c.Submit("srun sleep 1000", "-C", "bb")
 				c.AwaitJob(id, "RUNNING")
 				c.Run("scancel", id)
