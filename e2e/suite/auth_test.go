@@ -42,6 +42,9 @@ func TestOwnAuth(t *testing.T) {
 			return err
 		})
 		c.AwaitSaved("queued")
+		// While slurmctld reads it, the cluster may not be ready; that is over before something else goes wrong.
+		c.AwaitEvent(v1alpha1.ReasonConfigApplied, "runs with a new configuration")
+		c.AwaitSettled()
 		record := c.Watch()
 		c.Kill("demo-controller-0", contract.ContainerSlurmctld, "slurmctld")
 		healed(c, record)
