@@ -26,6 +26,7 @@ type cluster struct {
 	namespace, image, nodeImage string
 	count, cpus                 int
 	cpuRequest, runtimeClass    string
+	config                      []string
 }
 
 func (c *cluster) nodes() int { return c.count }
@@ -39,6 +40,9 @@ func (c *cluster) start(ctx context.Context) error {
 		if value != "" {
 			args = append(args, flag+value)
 		}
+	}
+	for _, parameter := range c.config {
+		args = append(args, "--config="+parameter)
 	}
 	_, err := kube.Local(ctx, nil, "kubectl", args...)
 	return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -158,6 +159,16 @@ func TestPrintPart(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, print(&out, results{onHost: {{rowArray: 20}}, inPod: {{rowArray: 19}}}))
 	require.Regexp(t, `^\nSlurm .*\njob array of true .* 0.950 .* at least 0.95\n$`, out.String())
+}
+
+// TestProfile: what is measured is what the documentation names.
+func TestProfile(t *testing.T) {
+	doc, err := os.ReadFile("../../../docs/how-to/throughput.md")
+	require.NoError(t, err)
+	for _, parameter := range profile {
+		key, value, _ := strings.Cut(parameter, "=")
+		require.Regexp(t, "\n    "+key+`: "?`+regexp.QuoteMeta(value)+`"?( |\n)`, string(doc))
+	}
 }
 
 // TestOrder: places come in another order each time, and in the same with the same seed.

@@ -35,11 +35,18 @@ const (
 	onHost       = "host"
 	inPod        = "pod"
 	inPods       = "pods"
+	inTuned      = "tuned pod"
 	inGvisor     = "gvisor"
 	inGvisorPods = "gvisor pods"
 	ofSlurm      = "Slurm's image"
 	ofUser       = "own image"
 )
+
+// profile is the one of docs/how-to/throughput.md.
+var profile = []string{
+	"MaxArraySize=10001", "MaxJobCount=100000", "MinJobAge=300", "SlurmctldDebug=error", "SlurmdDebug=error",
+	"SchedulerParameters=sched_interval=5,bf_interval=30,batch_sched_delay=0,nohold_on_prolog_fail",
+}
 
 // place is somewhere a Slurm with two CPUs runs.
 type place interface {
@@ -66,7 +73,7 @@ func all(ctx context.Context, o options, undo *program.Undo) ([]visit, error) {
 	}
 	undo.Later(func(ctx context.Context) error { return k.Delete(ctx, namespace) })
 
-	in := func(pods int, runtimeClass string) place {
+	in := func(pods int, runtimeClass string) *cluster {
 		return &cluster{
 			Kube: k, namespace: namespace.Name, image: o.image, count: pods, cpus: ranks / pods, cpuRequest: o.cpuRequest, runtimeClass: runtimeClass,
 		}
@@ -78,10 +85,13 @@ func all(ctx context.Context, o options, undo *program.Undo) ([]visit, error) {
 	if err != nil {
 		return nil, err
 	}
+	tuned := in(1, "")
+	tuned.config = profile
 	visits := []visit{
 		{onHost, at(&host{image: o.image}, slices.Concat(parts, throughput)...)},
 		{inPod, at(in(1, ""), slices.Concat(parts, throughput)...)},
 		{inPods, at(in(2, ""), parts...)},
+		{inTuned, at(tuned, throughput...)},
 		{ofSlurm, first("")},
 		{ofUser, first(o.userImage)},
 	}

@@ -58,6 +58,7 @@ var slurmRows = []struct {
 	{row{rowLaunch, "ms"}, onHost, inGvisorPods, 0, 0},
 	{row{rowMPI, "ms"}, onHost, inGvisorPods, 0, 0},
 	{row{rowArray, "jobs/s"}, onHost, inPod, 0.95, 0},
+	{row{rowArray, "jobs/s"}, inPod, inTuned, 0, 0},
 	{row{rowFirst, "s"}, ofSlurm, ofUser, 0, 1.3},
 }
 

@@ -21,11 +21,34 @@ type Field struct {
 	Value any
 }
 
-// Apply reads the cluster, asks plan for the fields to change, and changes them if nobody has changed the object
+// Plan says which fields of a cluster to change.
+type Plan func(*v1alpha1.SlurmCluster) ([]Field, error)
+
+// Run changes the fields that plan asks for and prints the cluster as it then is. The clusters it returns are those of its
+// namespace. Nothing is changed when it cannot be printed as asked for.
+func Run(ctx context.Context, env *cli.Env, result *cli.Result, name string, plan Plan) (cli.Clusters, *v1alpha1.SlurmCluster, error) {
+	if _, err := result.ToPrinter(); err != nil {
+		return nil, nil, err
+	}
+	namespace, err := env.Namespace()
+	if err != nil {
+		return nil, nil, err
+	}
+	clusters, err := env.Clusters(namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	changed, err := apply(ctx, clusters, namespace, name, plan)
+	if err != nil {
+		return nil, nil, err
+	}
+	return clusters, changed, result.Print(changed)
+}
+
+// apply reads the cluster, asks plan for the fields to change, and changes them if nobody has changed the object
 // meanwhile; otherwise it begins again. Without fields nothing is sent. It is a patch, because an update would take
 // away fields that this version of the plugin does not know.
-func Apply(ctx context.Context, clusters cli.Clusters, namespace, name string,
-	plan func(*v1alpha1.SlurmCluster) ([]Field, error)) (*v1alpha1.SlurmCluster, error) {
+func apply(ctx context.Context, clusters cli.Clusters, namespace, name string, plan Plan) (*v1alpha1.SlurmCluster, error) {
 	var changed *v1alpha1.SlurmCluster
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		cluster, err := cli.GetCluster(ctx, clusters, namespace, name)

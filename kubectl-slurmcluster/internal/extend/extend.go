@@ -50,22 +50,8 @@ by TIME, such as 30m, 2h or 1d.`,
 }
 
 func (o *options) run(ctx context.Context) error {
-	if _, err := o.result.ToPrinter(); err != nil {
-		return err // before anything is changed
-	}
-	namespace, err := o.env.Namespace()
+	_, extended, err := change.Run(ctx, o.env, o.result, o.name, o.fields)
 	if err != nil {
-		return err
-	}
-	clusters, err := o.env.Clusters(namespace)
-	if err != nil {
-		return err
-	}
-	extended, err := change.Apply(ctx, clusters, namespace, o.name, o.fields)
-	if err != nil {
-		return err
-	}
-	if err := o.result.Print(extended); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(o.result.Notes(), sentence(extended))

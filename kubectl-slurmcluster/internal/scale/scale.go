@@ -80,23 +80,9 @@ func number(text string) (int32, error) {
 }
 
 func (o *options) run(ctx context.Context) error {
-	if _, err := o.result.ToPrinter(); err != nil {
-		return err // before anything is changed
-	}
-	namespace, err := o.env.Namespace()
-	if err != nil {
-		return err
-	}
-	clusters, err := o.env.Clusters(namespace)
-	if err != nil {
-		return err
-	}
 	start := time.Now()
-	scaled, err := change.Apply(ctx, clusters, namespace, o.name, o.wanted.fields)
+	clusters, scaled, err := change.Run(ctx, o.env, o.result, o.name, o.wanted.fields)
 	if err != nil {
-		return err
-	}
-	if err := o.result.Print(scaled); err != nil {
 		return err
 	}
 	if scaled.Spec.Suspend {

@@ -69,23 +69,9 @@ func (o *options) command(wait string) *cobra.Command {
 }
 
 func (o *options) run(ctx context.Context) error {
-	if _, err := o.result.ToPrinter(); err != nil {
-		return err // before anything is changed
-	}
-	namespace, err := o.env.Namespace()
-	if err != nil {
-		return err
-	}
-	clusters, err := o.env.Clusters(namespace)
-	if err != nil {
-		return err
-	}
 	start := time.Now()
-	cluster, err := change.Apply(ctx, clusters, namespace, o.name, o.fields)
+	clusters, cluster, err := change.Run(ctx, o.env, o.result, o.name, o.fields)
 	if err != nil {
-		return err
-	}
-	if err := o.result.Print(cluster); err != nil {
 		return err
 	}
 	if o.suspend {
