@@ -25,12 +25,13 @@ import (
 //go:embed slurm.conf.tmpl
 var confText string
 
-var confTemplate = template.Must(template.New("slurm.conf").Parse(confText))
+var confTemplate = template.Must(template.New("slurm.conf").Funcs(template.FuncMap{"add": func(a, b int) int { return a + b }}).Parse(confText))
 
 // host is Slurm on this machine, outside of any container: the image's files in a changed root, and nothing else of
-// what a container has.
+// what a container has. Several slurmds share its CPUs among them, as pods would.
 type host struct {
 	image     string
+	slurmds   int
 	container string
 	root      string
 	mounted   []string
@@ -40,7 +41,15 @@ type host struct {
 // threads are those with which slurmctld answers requests: as many as in a pod of this machine.
 var threads = min(max(2*runtime.NumCPU(), 4), 16)
 
-func (h *host) nodes() int { return 1 }
+func (h *host) nodes() int { return h.slurmds }
+
+// names are those of the slurmds.
+func (h *host) names() (list []string) {
+	for i := range h.slurmds {
+		list = append(list, fmt.Sprintf("host-%d", i))
+	}
+	return list
+}
 
 func (h *host) start(ctx context.Context) error {
 	for _, step := range []struct {
@@ -87,7 +96,7 @@ func (h *host) configure(context.Context) error {
 	}
 	var conf strings.Builder
 	if err := confTemplate.Execute(&conf, map[string]any{
-		"Host": name, "CPUs": ranks, "Memory": ranks * memoryOfCPU, "MemoryOfCPU": memoryOfCPU, "Threads": threads, "Epilog": epilog,
+		"Host": name, "Nodes": h.names(), "Port": firstPort, "CPUs": ranks / h.slurmds, "Memory": ranks / h.slurmds * memoryOfCPU, "MemoryOfCPU": memoryOfCPU, "Threads": threads, "Epilog": epilog,
 		"Contract": map[string]string{
 			"State": contract.StateDir, "Spool": contract.SpoolDir, "Run": contract.RunDir, "Munge": contract.MungeSocket,
 		},
@@ -110,7 +119,11 @@ func (h *host) configure(context.Context) error {
 			return err
 		}
 	}
-	for _, dir := range []string{contract.StateDir + "/state", contract.SpoolDir + "/" + name} {
+	dirs := []string{contract.StateDir + "/state"}
+	for _, node := range h.names() {
+		dirs = append(dirs, contract.SpoolDir+"/"+node)
+	}
+	for _, dir := range dirs {
 		if err := os.MkdirAll(filepath.Join(h.root, dir), 0o755); err != nil {
 			return err
 		}
@@ -122,6 +135,8 @@ func (h *host) configure(context.Context) error {
 }
 
 const (
+	// firstPort is that of the first slurmd; each other has the next.
+	firstPort = 16818
 	// startTime is how long Slurm may take to start.
 	startTime = 30 * time.Second
 	// endTime is how long a daemon may take to end.
@@ -129,7 +144,11 @@ const (
 )
 
 func (h *host) launch(ctx context.Context) error {
-	for _, argv := range [][]string{{"slurmd-shim", "munged"}, {"slurmctld", "-D"}, {"slurmd", "-D"}} {
+	daemons := [][]string{{"slurmd-shim", "munged"}, {"slurmctld", "-D"}}
+	for _, node := range h.names() {
+		daemons = append(daemons, []string{"slurmd", "-D", "-N", node})
+	}
+	for _, argv := range daemons {
 		daemon := h.command(context.WithoutCancel(ctx), argv...)
 		daemon.Stdout, daemon.Stderr = nil, nil
 		if err := daemon.Start(); err != nil {
@@ -139,7 +158,7 @@ func (h *host) launch(ctx context.Context) error {
 	}
 	var err error
 	errWait := wait.PollUntilContextTimeout(ctx, time.Second/4, startTime, true, func(ctx context.Context) (bool, error) {
-		_, err = h.run(ctx, "srun", "true")
+		_, err = h.run(ctx, "srun", fmt.Sprintf("--nodes=%d", h.slurmds), "true")
 		return err == nil, nil
 	})
 	if errWait != nil {
@@ -186,6 +205,6 @@ func (h *host) stop(ctx context.Context) error {
 		_, err := kube.Local(ctx, nil, "buildah", "rm", h.container)
 		errs = errors.Join(errs, err)
 	}
-	*h = host{image: h.image}
+	*h = host{image: h.image, slurmds: h.slurmds}
 	return errs
 }

@@ -104,7 +104,7 @@ func TestSlurm(t *testing.T) {
 // measured are runs as two places without gVisor would show them, of which the first of the pod is another.
 func measured(t *testing.T) results {
 	r := results{}
-	for _, place := range []string{onHost, inPod, inPods, ofSlurm, ofUser} {
+	for _, place := range []string{onHost, onHalves, inPod, inPods, ofSlurm, ofUser} {
 		for i := range 5 {
 			f, err := parseHPCC(hpccOutput)
 			require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestPrint(t *testing.T) {
 		`ratio +pod/host +by chance +bar +pods/pod +by chance +bar`,
 		`HPL +1.000 +1.000-1.144 +at least 0.98 +1.000 +0.874-1.000 +at least 0.95`,
 		`STREAM triad +1.000 +1.000-1.000 +at least 0.98 +0.917 +0.917-0.917 +at least 0.95: missed`,
-		`srun true, 2 tasks +ms +host +100 +0.0 % +pods +130 +0.0 % +1.300 +1.300-1.300 +at most 1.20: missed`,
+		`srun true, 2 tasks +ms +halved host +100 +0.0 % +pods +130 +0.0 % +1.300 +1.300-1.300 +at most 1.20: missed`,
 		`job array of true +jobs/s +host +50.0 +0.0 % +pod +50.0 +0.0 % +1.000 +1.000-1.000 +at least 0.95\n`,
 	} {
 		require.Regexp(t, line, out.String())

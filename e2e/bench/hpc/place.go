@@ -33,6 +33,7 @@ const (
 // The places, as the tables name them.
 const (
 	onHost       = "host"
+	onHalves     = "halved host"
 	inPod        = "pod"
 	inPods       = "pods"
 	inTuned      = "tuned pod"
@@ -81,28 +82,33 @@ func all(ctx context.Context, o options, undo *program.Undo) ([]visit, error) {
 	first := func(image string) func(context.Context) (figures, error) {
 		return firstJob(&cluster{Kube: k, namespace: namespace.Name, image: o.slurmImage, nodeImage: image, count: 1, cpus: 1, cpuRequest: o.cpuRequest})
 	}
-	parts, throughput, err := o.chosen()
+	chosen, err := o.chosen()
 	if err != nil {
 		return nil, err
 	}
 	tuned := in(1, "")
 	tuned.config = profile
-	visits := []visit{
-		{onHost, at(&host{image: o.image}, slices.Concat(parts, throughput)...)},
-		{inPod, at(in(1, ""), slices.Concat(parts, throughput)...)},
-		{inPods, at(in(2, ""), parts...)},
-		{inTuned, at(tuned, throughput...)},
-		{ofSlurm, first("")},
-		{ofUser, first(o.userImage)},
+	var visits []visit
+	add := func(name string, p place, names ...string) {
+		if parts := chosen.named(names); len(parts) > 0 {
+			visits = append(visits, visit{name, at(p, parts...)})
+		}
 	}
+	add(onHost, &host{image: o.image, slurmds: 1}, partPrograms, partLaunches, partArray)
+	add(onHalves, &host{image: o.image, slurmds: 2}, partLaunches)
+	add(inPod, in(1, ""), partPrograms, partLaunches, partArray)
+	add(inPods, in(2, ""), partPrograms, partLaunches)
+	add(inTuned, tuned, partArray)
 	switch err := k.Get(ctx, client.ObjectKey{Name: gvisor}, &nodev1.RuntimeClass{}); {
 	case apierrors.IsNotFound(err):
 		program.Progress("this Kubernetes has no RuntimeClass %s: nothing is measured in it", gvisor)
 	case err != nil:
 		return nil, fmt.Errorf("looking for the RuntimeClass %s: %w", gvisor, err)
 	default:
-		visits = append(visits, visit{inGvisor, at(in(1, gvisor), parts...)}, visit{inGvisorPods, at(in(2, gvisor), parts...)})
+		add(inGvisor, in(1, gvisor), partPrograms, partLaunches)
+		add(inGvisorPods, in(2, gvisor), partPrograms, partLaunches)
 	}
+	visits = append(visits, visit{ofSlurm, first("")}, visit{ofUser, first(o.userImage)})
 	if o.only != "" {
 		only := strings.Split(o.only, ",")
 		visits = slices.DeleteFunc(visits, func(v visit) bool { return !slices.Contains(only, v.name) })
@@ -113,21 +119,37 @@ func all(ctx context.Context, o options, undo *program.Undo) ([]visit, error) {
 // part measures something in a place.
 type part func(context.Context, place) (figures, error)
 
-// chosen are the parts for every place, and those for two that are compared by them.
-func (o options) chosen() (everywhere, throughput []part, err error) {
+// The parts, as --parts names them.
+const (
+	partPrograms = "programs"
+	partLaunches = "launches"
+	partArray    = "array"
+)
+
+// parts are what is to be measured, by name.
+type parts map[string]part
+
+func (o options) chosen() (parts, error) {
+	all := parts{partPrograms: programs(o.size), partLaunches: launches, partArray: array(o.jobs)}
+	chosen := parts{}
 	for name := range strings.SplitSeq(o.parts, ",") {
-		switch name {
-		case "programs":
-			everywhere = append(everywhere, programs(o.size))
-		case "launches":
-			everywhere = append(everywhere, launches)
-		case "array":
-			throughput = append(throughput, array(o.jobs))
-		default:
-			return nil, nil, fmt.Errorf("--parts has %q, which is none of programs, launches, array", name)
+		part, known := all[name]
+		if !known {
+			return nil, fmt.Errorf("--parts has %q, which is none of %s", name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+		}
+		chosen[name] = part
+	}
+	return chosen, nil
+}
+
+// named are those of the parts that are to be measured.
+func (p parts) named(names []string) (list []part) {
+	for _, name := range names {
+		if part, found := p[name]; found {
+			list = append(list, part)
 		}
 	}
-	return everywhere, throughput, nil
+	return list
 }
 
 // at visits a place: it is made, what is there to measure is measured, and it is removed.

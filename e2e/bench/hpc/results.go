@@ -45,18 +45,19 @@ func bar(title, over string) float64 {
 	return 0
 }
 
-// slurmRows compare what Slurm itself does, in two places each.
+// slurmRows compare what Slurm itself does, in two places each. Places have equally many nodes: with two tasks on one node
+// Slurm's own launch takes a tenth of a second more than with one on each of two.
 var slurmRows = []struct {
 	row
 	under, over string
 	least, most float64
 }{
-	{row{rowLaunch, "ms"}, onHost, inPods, 0, 1.2},
-	{row{rowMPI, "ms"}, onHost, inPods, 0, 1.2},
+	{row{rowLaunch, "ms"}, onHalves, inPods, 0, 1.2},
+	{row{rowMPI, "ms"}, onHalves, inPods, 0, 1.2},
 	{row{rowLaunch, "ms"}, onHost, inPod, 0, 0},
 	{row{rowMPI, "ms"}, onHost, inPod, 0, 0},
-	{row{rowLaunch, "ms"}, onHost, inGvisorPods, 0, 0},
-	{row{rowMPI, "ms"}, onHost, inGvisorPods, 0, 0},
+	{row{rowLaunch, "ms"}, onHalves, inGvisorPods, 0, 0},
+	{row{rowMPI, "ms"}, onHalves, inGvisorPods, 0, 0},
 	{row{rowArray, "jobs/s"}, onHost, inPod, 0.95, 0},
 	{row{rowArray, "jobs/s"}, inPod, inTuned, 0, 0},
 	{row{rowFirst, "s"}, ofSlurm, ofUser, 0, 1.3},
