@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -51,7 +52,7 @@ func TestClass(t *testing.T) {
 		Limits: v1alpha1.ClassLimits{
 			Nodes: ptr.To[int32](2), NodeCPU: ptr.To(resource.MustParse("1")), TTL: &metav1.Duration{Duration: time.Hour},
 			Images: []v1alpha1.ImagePattern{"example.org/*"}, ConfigKeys: []v1alpha1.ConfigKey{"MaxArraySize"},
-			ClustersPerNamespace: ptr.To[int32](1), Isolated: true,
+			ClustersPerNamespace: ptr.To[int32](1), Isolated: true, SeccompProfiles: []string{"mine.json"},
 		},
 	})
 	c := e.Create("demo", ofClass(small), noNodeSets)
@@ -70,6 +71,13 @@ func TestClass(t *testing.T) {
 		"node's cpu":   {func(s *spec) { s.NodeSets[0].Resources.CPU = resource.MustParse("2") }, about + "nodes of 1 CPUs at most"},
 		"ttl":          {lifetime(2*time.Hour, 0), about + "a ttl of 1h0m0s at most, and has one of 2h0m0s"},
 		"image":        {useImage("docker.io/library/x"), about + "image example.org/*, and has docker.io/library/x"},
+		"node's image": {func(s *spec) { s.NodeSets[0].Image = "docker.io/library/x" }, about + "image example.org/* in its node sets, and has another"},
+		"volume's image": {func(s *spec) {
+			s.Volumes = []v1alpha1.SharedVolume{{Name: "v", MountPath: "/v", Image: &v1alpha1.ImageVolume{Reference: "docker.io/library/x"}}}
+		}, about + "image example.org/* in its volumes, and has another"},
+		"seccomp": {func(s *spec) {
+			s.NodeSets[0].SeccompProfile = &v1alpha1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: ptr.To("other.json")}
+		}, about + "seccompProfile RuntimeDefault or mine.json, and has another"},
 		"config":       {config("Prolog", "/bin/true"), about + "only MaxArraySize in spec.config"},
 		"network":      {func(s *spec) { s.Network.Isolation = v1alpha1.NetworkIsolatedNone }, about + "network.isolation: Isolated"},
 		"scaled nodes": {scaled(0, 5), about + "2 nodes at most, and has 5"},
@@ -78,7 +86,10 @@ func TestClass(t *testing.T) {
 			refused(t, e.Kube.Create(e.Ctx, e.Object("wrong", ofClass(small), wrong.change), client.DryRunAll), wrong.words)
 		})
 	}
-	require.NoError(t, e.Kube.Create(e.Ctx, e.Object("right", ofClass(small), nodes(2), lifetime(time.Minute, 0), config("MaxArraySize", "7")), client.DryRunAll))
+	require.NoError(t, e.Kube.Create(e.Ctx, e.Object("right", ofClass(small), nodes(2), lifetime(time.Minute, 0), config("MaxArraySize", "7"), func(s *spec) {
+		s.NodeSets[0].Image = "example.org/mine"
+		s.NodeSets[0].SeccompProfile = &v1alpha1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: ptr.To("mine.json")}
+	}), client.DryRunAll))
 
 	_, err := e.TryKubectl(nil, "slurmcluster", "extend", "demo", "2h")
 	require.ErrorContains(t, err, about+"a ttl of 1h0m0s at most, and has one of 3h0m0s")
