@@ -185,8 +185,8 @@ func TestOrder(t *testing.T) {
 		require.NoError(t, err)
 		return list
 	}
-	require.Len(t, order(1), 20)
+	require.Len(t, order(1), 16)
 	require.Equal(t, order(1), order(1))
 	require.NotEqual(t, order(1), order(2))
-	require.NotEqual(t, order(1)[:5], order(1)[5:10])
+	require.NotEqual(t, order(1)[:4], order(1)[4:8])
 }

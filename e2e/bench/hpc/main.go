@@ -1,7 +1,7 @@
 // Command hpc measures what parallel programs and Slurm itself lose in pods: the HPC Challenge benchmarks, the latency of
 // all-reduce, the launch of jobs and their throughput, for Slurm on the machine itself, in one pod, and in two pods of half the
-// size, and the same in gVisor where the Kubernetes has it. Same image, same two ranks on the same CPUs, launched by the same
-// srun. Figures of machines differ; the ratios say what pods cost.
+// size, and what of it makes sense in gVisor where the Kubernetes has it. Same image, same two ranks on the same CPUs, launched by
+// the same srun. Figures of machines differ; the ratios say what pods cost.
 package main
 
 import (

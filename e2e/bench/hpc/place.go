@@ -106,7 +106,8 @@ func all(ctx context.Context, o options, undo *program.Undo) ([]visit, error) {
 		return nil, fmt.Errorf("looking for the RuntimeClass %s: %w", gvisor, err)
 	default:
 		add(inGvisor, in(1, gvisor), partPrograms, partLaunches)
-		add(inGvisorPods, in(2, gvisor), partPrograms, partLaunches)
+		// No programs: ranks that wait for each other take all CPUs, which leaves gVisor none for its network.
+		add(inGvisorPods, in(2, gvisor), partLaunches)
 	}
 	visits = append(visits, visit{ofSlurm, first("")}, visit{ofUser, first(o.userImage)})
 	if o.only != "" {

@@ -26,10 +26,10 @@ var rows = func() (list []row) {
 }()
 
 // parallelPlaces are where the parallel programs may have run.
-var parallelPlaces = []string{onHost, inPod, inPods, inGvisor, inGvisorPods}
+var parallelPlaces = []string{onHost, inPod, inPods, inGvisor}
 
 // comparisons of these: what pods cost, and then what it costs that they are two.
-var comparisons = []struct{ over, under string }{{inPod, onHost}, {inPods, inPod}, {inGvisor, onHost}, {inGvisorPods, inGvisor}}
+var comparisons = []struct{ over, under string }{{inPod, onHost}, {inPods, inPod}, {inGvisor, onHost}}
 
 // bar is the least ratio of a row, 0 if it is only shown.
 func bar(title, over string) float64 {

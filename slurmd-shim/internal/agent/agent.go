@@ -140,6 +140,7 @@ func (a *Agent) Run(ctx context.Context) error {
 				a.recountLater()
 			}
 		case err := <-c.done:
+			a.listening.Store(false)
 			if c, err = a.revive(ctx, c, err); err != nil {
 				return err
 			}

@@ -26,7 +26,8 @@ import (
 )
 
 // slurmctld is a stand-in that reads its configuration like the real one: at the start and, in place, on
-// SIGHUP. A configuration with "Fatal" kills it, "Exit=n" ends it, "Term" is logged when it is terminated.
+// SIGHUP. A configuration with "Fatal" kills it, "Exit=n" ends it, "Die" ends it when the log has a neighbour .die, "Term" is
+// logged when it is terminated.
 const slurmctld = `#!/bin/bash
 trap 'exec "$0" "$@"' HUP
 trap 'echo terminated >> "$LOG"; exit 0' TERM
@@ -38,6 +39,7 @@ case "$conf" in
 *Fatal=*) echo "slurmctld: error: cannot find plugin wrong/plugin" >&2; echo "slurmctld: fatal: failed to initialize" >&2; exit 1;;
 *Exit=*) for i in $(seq 30); do echo "line $i" >&2; done; exit "${conf##*=}";;
 *Kill=*) kill -9 $$;;
+*Die=*) until [ -e "$LOG.die" ]; do sleep 0.02; done; exit 9;;
 *Early=*) if mkdir "$LOG.early"; then trap - HUP; kill -HUP $$; fi;;
 esac
 while :; do sleep 0.02; done
@@ -249,6 +251,24 @@ func TestDeathEndsTheAgent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDeadIsNotReady: while the agent looks for what slurmctld died of, nobody is sent to it.
+func TestDeadIsNotReady(t *testing.T) {
+	b := newBench(t, "Die=1")
+	looking := filepath.Join(b.dir, "looking")
+	b.Check = []string{"bash", "-c", fmt.Sprintf("touch %[1]s; while [ -e %[1]s ]; do sleep 0.02; done", looking)}
+	b.start()
+	b.logged("read Die=1")
+	b.listening.Store(true)
+	require.NoError(t, os.WriteFile(filepath.Join(b.dir, "log.die"), nil, 0o600))
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(looking)
+		return err == nil
+	}, 10*time.Second, 5*time.Millisecond)
+	require.False(t, b.listening.Load())
+	require.NoError(t, os.Remove(looking))
+	require.Equal(t, 9, exit.Code(<-b.ended))
 }
 
 // TestKilledAfterReload: SIGKILL says nothing about the configuration.
