@@ -161,6 +161,15 @@ func TestPrintPart(t *testing.T) {
 	require.Regexp(t, `^\nSlurm .*\njob array of true .* 0.950 .* at least 0.95\n$`, out.String())
 }
 
+// TestPrintTwo: a ratio stands below what it is a ratio of.
+func TestPrintTwo(t *testing.T) {
+	r := measured(t)
+	delete(r, onHost)
+	var out strings.Builder
+	require.NoError(t, print(&out, r))
+	require.Regexp(t, `(?m)^ratio +pods/pod +by chance +bar$`, out.String())
+}
+
 // TestProfile: what is measured is what the documentation names.
 func TestProfile(t *testing.T) {
 	doc, err := os.ReadFile("../../../docs/how-to/throughput.md")

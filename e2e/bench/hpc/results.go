@@ -144,7 +144,7 @@ func printPrograms(table io.Writer, r results) {
 func printRatios(table io.Writer, r results) {
 	fmt.Fprint(table, "\nratio")
 	for _, c := range comparisons {
-		if len(r[c.over]) > 0 {
+		if len(r[c.over]) > 0 && len(r[c.under]) > 0 {
 			fmt.Fprintf(table, "\t%s/%s\tby chance\tbar", c.over, c.under)
 		}
 	}
