@@ -96,7 +96,8 @@ func (h *host) configure(context.Context) error {
 	}
 	var conf strings.Builder
 	if err := confTemplate.Execute(&conf, map[string]any{
-		"Host": name, "Nodes": h.names(), "Port": firstPort, "CPUs": ranks / h.slurmds, "Memory": ranks / h.slurmds * memoryOfCPU, "MemoryOfCPU": memoryOfCPU, "Threads": threads, "Epilog": epilog,
+		"Host": name, "Nodes": h.names(), "Port": firstPort, "Threads": threads, "Epilog": epilog,
+		"CPUs": ranks / h.slurmds, "Memory": ranks / h.slurmds * memoryOfCPU, "MemoryOfCPU": memoryOfCPU,
 		"Contract": map[string]string{
 			"State": contract.StateDir, "Spool": contract.SpoolDir, "Run": contract.RunDir, "Munge": contract.MungeSocket,
 		},
