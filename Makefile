@@ -96,7 +96,7 @@ bench: ## measure how fast a cluster comes and what a pod costs a program, as ra
 	@hack/test.sh bench
 
 .PHONY: bench-hpc
-bench-hpc: ## measure HPC Challenge, MPI and Slurm on the host and in pods, as ratios: make bench-hpc RUNS=11 PLOT=bench-hpc.svg
+bench-hpc: ## measure HPC Challenge, MPI and Slurm on the host and in pods, as ratios: make bench-hpc RUNS=5 PLOT=bench-hpc.svg
 	@RUNS=$(RUNS) PLOT=$(PLOT) hack/test.sh bench-hpc
 
 .PHONY: clean

@@ -79,7 +79,7 @@ for part in "$@"; do
       prepare
       [ -n "$LOCAL" ] || { echo "bench-hpc compares pods with the machine that it runs on: it needs the local Kubernetes"; continue; }
       step "Image: MPI, HPC Challenge and all-reduce" hack/image.sh hpc trixie
-      step "Benchmarks: parallel programs and Slurm itself, on the host and in pods" go run ./e2e/bench/hpc --runs="${RUNS:-11}" --plot="${PLOT:-bench-hpc.svg}"
+      step "Benchmarks: parallel programs and Slurm itself, on the host and in pods" go run ./e2e/bench/hpc --runs="${RUNS:-5}" --plot="${PLOT:-bench-hpc.svg}"
       ;;
     *)
       echo "test.sh: $part is none of unit, e2e, exclusive, examples, chaos, bench, bench-hpc" >&2

@@ -138,19 +138,23 @@ func (b *bench) barePods(ctx context.Context) error {
 		one.Namespace, one.Name = b.namespace, fmt.Sprintf("bare-%d", i)
 		creations.Go(func() error { return b.Create(creationsCtx, one) })
 	}
-	if err := creations.Wait(); err != nil {
-		return err
-	}
 	is := map[string]bool{}
-	for event := range watcher.ResultChan() {
-		if pod, ok := event.Object.(*corev1.Pod); ok && ready(pod) {
+	for len(is) < 2*crowd {
+		var event watch.Event
+		select {
+		case event = <-watcher.ResultChan():
+		case <-creationsCtx.Done():
+			return errors.Join(creations.Wait(), fmt.Errorf("%d of %d pods were ready", len(is), 2*crowd))
+		}
+		pod, ok := event.Object.(*corev1.Pod)
+		if !ok {
+			return errors.Join(fmt.Errorf("the watch of pods ended: %v", event.Object), creations.Wait())
+		}
+		if ready(pod) {
 			is[pod.Name] = true
 		}
-		if len(is) == 2*crowd {
-			return nil
-		}
 	}
-	return errors.Join(fmt.Errorf("%d of %d pods were ready when the watch ended", len(is), 2*crowd), ctx.Err())
+	return creations.Wait()
 }
 
 func (b *bench) deleteBarePods(ctx context.Context) error {
