@@ -44,8 +44,8 @@ type Agent struct {
 	Listen string
 	// ReadyWait is how long who asks whether slurmctld listens waits at most for a good answer.
 	ReadyWait time.Duration
-	// Proc is where the proc filesystem is mounted.
-	Proc string
+	// Address is where slurmctld listens (host:port).
+	Address string
 	// Terminals is where the kernel lists open pseudo-terminals.
 	Terminals string
 	// Slurmctld is the command to run; "-D -f <file>" is added.

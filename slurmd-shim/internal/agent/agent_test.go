@@ -92,7 +92,7 @@ func newBench(t *testing.T, conf string) *bench {
 			<-ctx.Done()
 			return nil
 		},
-		Listen: "127.0.0.1:0", Proc: "/proc", Slurmctld: []string{filepath.Join(dir, "slurmctld")},
+		Listen: "127.0.0.1:0", Slurmctld: []string{filepath.Join(dir, "slurmctld")},
 		Scontrol: filepath.Join(dir, "scontrol"), Sinfo: filepath.Join(dir, "sinfo"), Links: []string{filepath.Join(dir, "power")},
 		Check: []string{filepath.Join(dir, "scontrol")}, PollEvery: watch.Every, Log: slog.New(slog.DiscardHandler),
 	}}
@@ -361,7 +361,7 @@ func TestMunged(t *testing.T) {
 }
 
 func TestHandler(t *testing.T) {
-	a := &Agent{Log: slog.New(slog.DiscardHandler), Proc: "/proc"}
+	a := &Agent{ReadyWait: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	a.setStatus(contract.AgentConfig{RunningHash: "r", RejectedHash: "x", Reason: "y"})
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
@@ -373,24 +373,11 @@ func TestHandler(t *testing.T) {
 	require.Equal(t, a.Status(), got)
 	require.Equal(t, http.StatusNotFound, get("/").Code)
 
-	proc := t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(proc, "net"), 0o700))
-	a.Proc = proc
-	require.Equal(t, http.StatusServiceUnavailable, get("/readyz").Code)
-	table := "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n" +
-		"   0: 00000000:%04X 00000000:0000 %s 00000000:00000000 00:00000000 00000000  1000        0 1 1 0 100 0 0 10 0\n"
-	mention := func(state string) {
-		line := fmt.Sprintf(table, contract.PortSlurmctld, state)
-		require.NoError(t, os.WriteFile(filepath.Join(proc, "net", "tcp"), []byte(line), 0o600))
-	}
-	mention("01")
-	require.Equal(t, http.StatusServiceUnavailable, get("/readyz").Code)
-	a.Proc = filepath.Join(proc, "none")
-	require.Equal(t, http.StatusInternalServerError, get("/readyz").Code)
-	a.Proc = proc
-	mention("0A")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	a.Address = l.Addr().String()
 	require.Equal(t, http.StatusOK, get("/readyz").Code)
-	mention("01")
+	require.NoError(t, l.Close())
 	require.Equal(t, http.StatusOK, get("/readyz").Code, "the same slurmctld")
 	a.listening.Store(false)
 	require.Equal(t, http.StatusServiceUnavailable, get("/readyz").Code)

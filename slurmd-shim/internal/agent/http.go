@@ -9,16 +9,15 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/prometheus/procfs"
-
 	"github.com/slurmcluster/slurmcluster/api/contract"
+	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
 )
 
-// readyPause is the first pause between two looks whether slurmctld listens; each next one is twice as long.
-const readyPause = 25 * time.Millisecond
-
-// tcpListen is the kernel's number of the state LISTEN in /proc/net/tcp.
-const tcpListen = 0x0a
+// readyPause is the first pause between two looks whether slurmctld listens; each next one is twice as long, up to readySeldom.
+const (
+	readyPause  = 25 * time.Millisecond
+	readySeldom = 400 * time.Millisecond
+)
 
 // Handler answers contract.AgentPathConfig with contract.AgentConfig, /readyz with 200 when slurmctld listens, else 503,
 // what autoscaling needs: it makes nodes, and tells when Slurm powers some up or down; and what a cluster's end needs: it
@@ -44,15 +43,7 @@ func (a *Agent) Handler() http.Handler {
 func (a *Agent) serveReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), a.ReadyWait)
 	defer cancel()
-	for pause := readyPause; ; pause *= 2 {
-		listens, err := a.listens()
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		if listens {
-			return
-		}
+	for pause := readyPause; !a.listens(ctx); pause = min(2*pause, readySeldom) {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -69,31 +60,14 @@ func (a *Agent) answer(w http.ResponseWriter, what any) {
 	}
 }
 
-// listens looks slurmctld's port up in the kernel's table. slurmctld logs an error for each connection on which
-// nothing is said, so that a probe must not connect. One that has begun to listen does so until it ends: the kernel looks at
-// the connections of the whole machine to answer, and a probe comes every few seconds for as long as the cluster lives.
-func (a *Agent) listens() (bool, error) {
-	if a.listening.Load() {
-		return true, nil
+// listens knocks at slurmctld's port until it has answered once. One that has begun to listen does so until it ends, and a probe comes
+// every few seconds for as long as the cluster lives. The kernel's table of sockets, which would tell without a knock, is not to be asked:
+// it is that of the whole machine, and takes ten milliseconds to read.
+func (a *Agent) listens(ctx context.Context) bool {
+	if !a.listening.Load() && launch.Knock(ctx, "tcp", a.Address) == nil {
+		a.listening.Store(true)
 	}
-	fs, err := procfs.NewFS(a.Proc)
-	if err != nil {
-		return false, err
-	}
-	// The netlink sockets that procfs recommends instead are not open to an unprivileged container.
-	for _, table := range []func() (procfs.NetTCP, error){fs.NetTCP, fs.NetTCP6} { //nolint:staticcheck
-		sockets, err := table()
-		if err != nil {
-			continue
-		}
-		for _, s := range sockets {
-			if s.LocalPort == contract.PortSlurmctld && s.St == tcpListen {
-				a.listening.Store(true)
-				return true, nil
-			}
-		}
-	}
-	return false, nil
+	return a.listening.Load()
 }
 
 // serve starts the HTTP server; it listens before anything else is done, so that a probe gets an answer.

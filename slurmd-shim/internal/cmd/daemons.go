@@ -80,7 +80,7 @@ func (a *app) slurmctld() *cobra.Command {
 				MungeSocket: contract.MungeSocket,
 				Listen:      fmt.Sprintf(":%d", contract.PortAgent),
 				ReadyWait:   (contract.AgentReadyTimeout - 1) * time.Second,
-				Proc:        "/proc",
+				Address:     fmt.Sprintf("127.0.0.1:%d", contract.PortSlurmctld),
 				Terminals:   terminals.Dir,
 				Slurmctld:   []string{"slurmctld"},
 				Threads:     answeringThreads(),
