@@ -72,7 +72,7 @@ func TestBound(t *testing.T) {
 func TestInput(t *testing.T) {
 	script, err := hpcc(700)
 	require.NoError(t, err)
-	require.Contains(t, script, "\n700 700 700 Ns\n")
+	require.Contains(t, script, "\n700 700 700 700 700 700 700 700 Ns\n")
 }
 
 // somewhere is a place that says what it is to say, by a word of the command.

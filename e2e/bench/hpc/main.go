@@ -19,9 +19,9 @@ import (
 const (
 	// leastRuns is how many runs a median is made from at least.
 	leastRuns = 5
-	// usualSize takes eight seconds for each of HPL's three tries, and 0.8 GB. What HPL computes grows with its third power, what it
-	// sends with its second: at half of it, ranks that are 2 % apart at this size are 5 % apart.
-	usualSize = 10000
+	// usualSize takes three seconds for each of HPL's eight tries, and 0.3 GB. The best try counts: where others share the machine, single
+	// ones are a quarter apart, and more of them tell more than longer ones.
+	usualSize = 6000
 )
 
 type options struct {
