@@ -9,18 +9,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 	kubectlexec "k8s.io/kubectl/pkg/cmd/exec"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -72,37 +67,6 @@ func connect(c *rest.Config) (*Kube, error) {
 		return nil, fmt.Errorf("connecting to Kubernetes: %w", err)
 	}
 	return &Kube{WithWatch: generic, Set: set, config: c}, nil
-}
-
-// Watch tells of all that is there and of every change until ctx ends or it is stopped. It goes on where the API server ends a watch, as
-// it does to one that is too slow for it.
-func (k *Kube) Watch(ctx context.Context, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
-	if err := k.List(ctx, list, opts...); err != nil {
-		return nil, err // which the informer would try again without a word
-	}
-	kind, err := k.GroupVersionKindFor(list)
-	if err != nil {
-		return nil, err
-	}
-	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
-	object, err := k.Scheme().New(kind)
-	if err != nil {
-		return nil, err
-	}
-	with := func(o metav1.ListOptions) []client.ListOption {
-		return append(slices.Clone(opts), &client.ListOptions{Raw: &o})
-	}
-	_, _, watcher, _ := watchtools.NewIndexerInformerWatcher(&cache.ListWatch{
-		ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list := list.DeepCopyObject().(client.ObjectList)
-			return list, k.List(ctx, list, with(o)...)
-		},
-		WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return k.WithWatch.Watch(ctx, list, with(o)...)
-		},
-	}, object)
-	context.AfterFunc(ctx, watcher.Stop)
-	return watcher, nil
 }
 
 // Exec runs a command in a container and returns its standard output. The error holds what it said.
