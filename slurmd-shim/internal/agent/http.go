@@ -13,8 +13,8 @@ import (
 	"github.com/slurmcluster/slurmcluster/slurmd-shim/internal/launch"
 )
 
-// readyPause is the first pause between two looks whether slurmctld listens; each next one is twice as long, up to readySeldom.
 const (
+	// readyPause is the first pause between two knocks at slurmctld's port; each next one is twice as long, up to readySeldom.
 	readyPause  = 25 * time.Millisecond
 	readySeldom = 400 * time.Millisecond
 )
@@ -62,7 +62,7 @@ func (a *Agent) answer(w http.ResponseWriter, what any) {
 
 // listens knocks at slurmctld's port until it has answered once. One that has begun to listen does so until it ends, and a probe comes
 // every few seconds for as long as the cluster lives. The kernel's table of sockets, which would tell without a knock, is not to be asked:
-// it is that of the whole machine, and takes ten milliseconds to read.
+// it is that of the whole machine, and takes milliseconds to read, more of them with more memory.
 func (a *Agent) listens(ctx context.Context) bool {
 	if !a.listening.Load() && launch.Knock(ctx, "tcp", a.Address) == nil {
 		a.listening.Store(true)
